@@ -1,0 +1,3 @@
+"""mplayer: custom Keras layers that compute correctly under every dtype policy."""
+
+__version__ = "0.1.0"
