@@ -1,0 +1,91 @@
+"""What a layer is: the frozen values between the grammar and the templates.
+
+Everything here is already valid. `scaffold.grammar` turns text into a `LayerSpec` or
+an error that teaches; `scaffold.render` turns a `LayerSpec` into texts.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal, TypeAlias
+
+from scaffold.names import module_name
+
+Dim: TypeAlias = int | str
+"""A size: an integer, "in" (the last input axis), the name of an integer argument, or
+"axis_1", "axis_2"... (an axis of the inputs between the batch and the last)."""
+
+Scalar: TypeAlias = int | float | bool | str | None
+ArgumentType = Literal["int", "float", "bool", "str", "activation"]
+
+
+@dataclass(frozen=True)
+class Initializer:
+    """A Keras initializer by its snake-case name, with keyword arguments."""
+
+    name: str
+    arguments: tuple[tuple[str, Scalar], ...] = ()
+
+
+@dataclass(frozen=True)
+class Weight:
+    """One `add_weight`.
+
+    `dtype` pins the storage dtype (None: the layer's variable dtype). `frozen` and
+    `state` weights are not trained; a `state` weight is kept in at least float32.
+    Pinned and state weights are opted out of autocast.
+    """
+
+    name: str
+    shape: tuple[Dim, ...]
+    initializer: Initializer
+    dtype: str | None = None
+    frozen: bool = False
+    state: bool = False
+    read: bool = True
+    """Whether the call reads it."""
+
+    @property
+    def trainable(self) -> bool:
+        """Whether a gradient must reach it."""
+        return not (self.frozen or self.state)
+
+
+@dataclass(frozen=True)
+class Argument:
+    """One constructor argument beyond the initializers."""
+
+    name: str
+    type: ArgumentType
+    default: Scalar = None
+    required: bool = False
+    size: bool = False
+    """Whether a weight's shape names it: then it must be positive."""
+
+
+@dataclass(frozen=True)
+class LayerSpec:
+    """A layer that can be rendered, with what its call was found to do.
+
+    `input_shape` and `output_shape` are without the batch axis. Where `any_rank` is
+    true the call keeps all axes but the last, whatever their number, and both shapes
+    are those of the two-dimensional case.
+    """
+
+    name: str
+    kind: str
+    weights: tuple[Weight, ...]
+    arguments: tuple[Argument, ...]
+    call: str
+    doc: str | None
+    options: frozenset[str]
+    input_shape: tuple[Dim, ...]
+    output_shape: tuple[Dim, ...]
+    any_rank: bool
+    large: float
+    """The largest input magnitude at which float16 holds every intermediate value."""
+
+    @property
+    def module(self) -> str:
+        """The module's name: `MyLayer` gives `my_layer`, `RMSNorm2D` `rms_norm2d`."""
+        return module_name(self.name)
