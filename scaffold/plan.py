@@ -1,0 +1,299 @@
+"""texts + what is on disk -> plan: what would be written, before anything is."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import os
+import stat
+from dataclasses import dataclass
+from pathlib import Path, PurePosixPath
+from typing import TYPE_CHECKING, Literal
+
+from scaffold.errors import MplayerError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping
+
+Status = Literal["create", "identical", "update", "conflict"]
+
+JSON_VERSION = 1
+
+
+@dataclass(frozen=True)
+class Change:
+    """One file: what it holds, and what it shall hold."""
+
+    path: PurePosixPath
+    before: bytes | None
+    """None where there is no file yet."""
+    after: bytes
+    replaceable: bool = False
+    """Whether other contents may be replaced: it is an edit, or was forced."""
+
+    @property
+    def status(self) -> Status:
+        """What publishing the change means."""
+        if self.before is None:
+            return "create"
+        if self.before == self.after:
+            return "identical"
+        return "update" if self.replaceable else "conflict"
+
+
+@dataclass(frozen=True)
+class Plan:
+    """All changes of one command, relative to `root`."""
+
+    root: Path
+    changes: tuple[Change, ...]
+
+    @property
+    def conflicts(self) -> tuple[Change, ...]:
+        """The files that exist with other contents and were not forced."""
+        return tuple(c for c in self.changes if c.status == "conflict")
+
+    def diff(self) -> str:
+        """Returns the plan as a patch, conflicts included; `git apply` takes it."""
+        return "".join(map(_diff, self.changes))
+
+    def as_json(self) -> dict[str, object]:
+        """Returns the plan for machines; new keys may come, these stay."""
+        return {
+            "version": JSON_VERSION,
+            "root": str(self.root),
+            "files": [
+                {"path": str(change.path), "status": change.status}
+                for change in self.changes
+            ],
+        }
+
+
+def make_plan(
+    root: Path,
+    texts: Mapping[PurePosixPath, str],
+    edits: Mapping[PurePosixPath, str],
+    *,
+    force: bool,
+) -> Plan:
+    """Compares texts with what is on disk, and checks that they can be written.
+
+    Args:
+        root: The folder that holds all files.
+        texts: New files. One that exists with other contents is a conflict.
+        edits: New contents of files that the caller has read, or of missing ones.
+        force: Whether conflicts are updates.
+
+    Returns:
+        The plan, in the order of `texts` and then `edits`.
+
+    Raises:
+        MplayerError: If a path leaves `root`, something other than a file or a folder
+            is in its way, another file would shadow it or be shadowed, or a module
+            does not parse.
+    """
+    paths = (*texts, *edits)
+    for path in paths:
+        _require_contained(root, path)
+    listing = _Listing(root, paths)
+    changes = []
+    for path, text in (*texts.items(), *edits.items()):
+        listing.require_free(path)
+        after = _encoded(path, text)
+        before = _read(root, path)
+        replaceable = force or path in edits
+        changes.append(Change(path, before, after, replaceable))
+    return Plan(root, tuple(changes))
+
+
+@contextlib.contextmanager
+def os_errors_of(path: object) -> Iterator[None]:
+    """Turns what the system refuses into an error that names `path`.
+
+    Args:
+        path: The file that the user knows, not a temporary one.
+
+    Yields:
+        Nothing.
+
+    Raises:
+        MplayerError: In place of an `OSError`.
+    """
+    try:
+        yield
+    except OSError as error:
+        raise MplayerError(
+            f"Cannot write '{path}': {error.strerror or error}. Mend that, or choose"
+            " another folder with --layer-dir or --test-dir."
+        ) from error
+
+
+def _require_contained(root: Path, path: PurePosixPath) -> None:
+    native = Path(path)  # so that Windows sees its own drives and separators
+    if not native.parts or native.anchor or ".." in native.parts or "\0" in str(path):
+        raise MplayerError(
+            f"'{path}' does not lie inside '{root}'. Choose a folder there with"
+            " --layer-dir and --test-dir."
+        )
+
+
+class _Listing:
+    """The names on disk and in the plan, each folder read once."""
+
+    def __init__(self, root: Path, paths: Iterable[PurePosixPath]) -> None:
+        self._root = root
+        self._folders: dict[PurePosixPath, frozenset[str]] = {}
+        files: dict[str, PurePosixPath] = {}
+        for path in paths:
+            # Links and letter case can make two paths one file.
+            real = os.path.realpath(root / path).casefold()
+            if real in files:
+                raise MplayerError(
+                    f"'{files[real]}' and '{path}' would be one file. Choose another"
+                    " name, or another folder with --layer-dir or --test-dir."
+                )
+            files[real] = path
+        self._planned = frozenset(files.values())
+
+    def require_free(self, path: PurePosixPath) -> None:
+        """Raises MplayerError if something is in the way of `path`, or beside it."""
+        for part in (*reversed(path.parents[:-1]), path):
+            with os_errors_of(path):
+                self._require_one_case(part)
+                if part != path:
+                    self._require_folder(part, path)
+        self._require_unshadowed(path)
+
+    def _require_folder(self, folder: PurePosixPath, path: PurePosixPath) -> None:
+        where = self._root / folder
+        if folder in self._planned or (os.path.lexists(where) and not where.is_dir()):
+            raise MplayerError(
+                f"'{path}' needs the folder '{folder}', but that is no folder. Move it,"
+                " or choose another folder with --layer-dir or --test-dir."
+            )
+
+    def _require_one_case(self, path: PurePosixPath) -> None:
+        """Other machines hold `my_layer.py` and `My_layer.py` to be one file."""
+        names = self._names(path.parent)
+        if path.name in names:
+            return
+        for name in names:
+            if name.casefold() == path.name.casefold():
+                raise MplayerError(
+                    f"'{path}' and '{path.with_name(name)}' differ in letter case"
+                    " alone, so that some systems hold them to be one. Choose another"
+                    " name, or another folder with --layer-dir or --test-dir."
+                )
+
+    def _require_unshadowed(self, path: PurePosixPath) -> None:
+        """Python imports the package `x/` where the module `x.py` stands beside it."""
+        if path.name == "__init__.py":
+            package, module = path.parent, path.parent.parent / f"{path.parent.name}.py"
+            other = module
+        else:
+            package, module = path.with_suffix(""), path
+            other = package / "__init__.py"
+        if path.suffix != ".py" or not self._exists(other) or self._is_on_disk(path):
+            return
+        raise MplayerError(
+            f"'{path}' cannot stand beside '{other}': Python would import the package"
+            f" '{package}' and never the module '{module}'. Choose another name, or"
+            " another folder with --layer-dir or --test-dir."
+        )
+
+    def _exists(self, path: PurePosixPath) -> bool:
+        return path in self._planned or self._is_on_disk(path)
+
+    def _is_on_disk(self, path: PurePosixPath) -> bool:
+        return os.path.lexists(self._root / path)
+
+    def _names(self, folder: PurePosixPath) -> frozenset[str]:
+        if folder not in self._folders:
+            where = self._root / folder
+            names = os.listdir(where) if where.is_dir() else ()  # noqa: PTH208 -- names alone
+            self._folders[folder] = frozenset(names)
+        return self._folders[folder]
+
+
+def _read(root: Path, path: PurePosixPath) -> bytes | None:
+    """The present contents of a file, through a link to it; None where none is."""
+    where = root / path
+    with os_errors_of(path):
+        try:
+            mode = where.stat().st_mode
+        except FileNotFoundError:
+            if not os.path.lexists(where):
+                return None
+            raise MplayerError(
+                f"'{path}' is a link to nothing. Remove it, or choose another folder"
+                " with --layer-dir or --test-dir."
+            ) from None
+        if not stat.S_ISREG(mode):
+            what = "a folder" if stat.S_ISDIR(mode) else "no regular file"
+            raise MplayerError(
+                f"'{path}' is {what}. Move it, or choose another folder with"
+                " --layer-dir or --test-dir."
+            )
+        return where.read_bytes()
+
+
+def _encoded(path: PurePosixPath, text: str) -> bytes:
+    """The bytes of a text; those of a module must parse."""
+    try:
+        data = text.encode("utf-8")
+    except UnicodeEncodeError as error:
+        raise MplayerError(
+            f"'{path}' would hold a character that UTF-8 has not: {error}. Leave it out"
+            " of --doc."
+        ) from error
+    if path.suffix == ".py":
+        _require_python(path, data)
+    return data
+
+
+def _require_python(path: PurePosixPath, data: bytes) -> None:
+    import warnings
+
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # an invalid escape is the user's affair
+            compile(data, str(path), "exec", dont_inherit=True)
+    except (SyntaxError, ValueError) as error:
+        raise MplayerError(
+            f"'{path}' would be no valid Python: {error}. Please report this, with the"
+            " command that led to it."
+        ) from error
+
+
+def _diff(change: Change) -> str:
+    if change.before == change.after:
+        return ""
+    import difflib
+
+    name = str(change.path)
+    old, new = f"a/{name}", f"b/{name}"
+    header = [f"diff --git {old} {new}\n"]
+    if change.before is None:
+        header.append("new file mode 100644\n")
+    hunks = difflib.unified_diff(
+        _lines(change.before or b""),
+        _lines(change.after),
+        # A tab ends a name that holds a space.
+        "/dev/null" if change.before is None else _ended(old),
+        _ended(new),
+    )
+    return "".join(header) + "".join(map(_with_end, hunks))
+
+
+def _ended(name: str) -> str:
+    return f"{name}\t" if " " in name else name
+
+
+def _lines(data: bytes) -> list[str]:
+    """The lines as a patch counts them: a line feed alone ends one."""
+    text = data.decode("utf-8", errors="replace")
+    return list(io.StringIO(text, newline="\n"))
+
+
+def _with_end(line: str) -> str:
+    return line if line.endswith("\n") else f"{line}\n\\ No newline at end of file\n"
