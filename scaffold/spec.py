@@ -6,10 +6,9 @@ an error that teaches; `scaffold.render` turns a `LayerSpec` into texts.
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
-
-from scaffold.names import module_name
 
 Dim: TypeAlias = int | str
 """A size: an integer, "in" (the last input axis), the name of an integer argument, or
@@ -88,4 +87,6 @@ class LayerSpec:
     @property
     def module(self) -> str:
         """The module's name: `MyLayer` gives `my_layer`, `RMSNorm2D` `rms_norm2d`."""
-        return module_name(self.name)
+        words = re.sub(r"([A-Z]+)([A-Z][a-z])", r"\1_\2", self.name)
+        joints = r"(?<=[a-z])(?=[A-Z])|(?<=[0-9])(?=[A-Z][a-z])"
+        return re.sub(joints, "_", words).lower()

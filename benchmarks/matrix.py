@@ -1,0 +1,93 @@
+"""Prints how long the generated matrix takes, in units of one Keras `run_layer_test`.
+
+Both run in this process, after the import of TensorFlow, turn by turn on the same
+layer: one policy and one call there, all laws under six policies here.
+
+    pip install '.[tensorflow,test]'
+    python benchmarks/matrix.py
+"""
+
+from __future__ import annotations
+
+import contextlib
+import importlib
+import io
+import os
+import statistics
+import sys
+import tempfile
+import time
+from pathlib import Path
+from typing import Any
+
+from scaffold.grammar import parse
+from scaffold.render import render
+
+ROUNDS = 7
+LAYERS: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
+    "dense": (
+        {"weights": "w,b"},
+        {
+            "init_kwargs": {"units": 3},
+            "expected_output_shape": (32, 3),
+            "expected_num_trainable_weights": 2,
+        },
+    ),
+    "scale": (
+        {"weights": "gamma,beta"},
+        {
+            "init_kwargs": {},
+            "expected_output_shape": (32, 5),
+            "expected_num_trainable_weights": 2,
+        },
+    ),
+}
+
+
+def main() -> None:
+    os.environ["TF_CPP_MIN_LOG_LEVEL"] = "3"
+    import pytest
+    from keras.src.testing import TestCase
+
+    class Harness(TestCase):  # type: ignore[misc]
+        def runTest(self) -> None:  # noqa: N802, unittest's name
+            pass
+
+    print(f"medians of {ROUNDS} rounds in turn, after one that is not counted")
+    print(f"{'kind':<8}{'run_layer_test':>16}{'matrix':>10}{'ratio':>8}")
+    for kind, (spec, arguments) in LAYERS.items():
+        harness: list[float] = []
+        matrix: list[float] = []
+        for number in range(ROUNDS + 1):
+            # A name of its own, since a module is imported only once.
+            layer = parse(f"{kind.capitalize()}Round{number}", **spec)
+            with tempfile.TemporaryDirectory() as folder:
+                texts = render(layer)
+                Path(folder, f"{layer.module}.py").write_text(texts.module, "utf-8")
+                test = Path(folder, f"test_{layer.module}.py")
+                test.write_text(texts.test, "utf-8")
+                sys.path.insert(0, folder)
+                cls = getattr(importlib.import_module(layer.module), layer.name)
+                start = time.perf_counter()
+                Harness().run_layer_test(
+                    cls,
+                    input_shape=(32, 5),
+                    expected_num_non_trainable_weights=0,
+                    supports_masking=True,
+                    **arguments,
+                )
+                harness.append(time.perf_counter() - start)
+                quiet = ["-q", "-p", "no:cacheprovider", "--rootdir", folder]
+                start = time.perf_counter()
+                with contextlib.redirect_stdout(io.StringIO()) as output:
+                    code = pytest.main([*quiet, str(test)])
+                matrix.append(time.perf_counter() - start)
+                sys.path.remove(folder)
+            if code != 0:
+                raise SystemExit(output.getvalue())
+        one, all_laws = statistics.median(harness[1:]), statistics.median(matrix[1:])
+        print(f"{kind:<8}{one:>14.2f} s{all_laws:>8.2f} s{all_laws / one:>8.1f}")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,69 @@
+"""The checks of this repository, each in an environment of its own.
+
+nox                      all that CI runs
+nox -s unit              what needs no TensorFlow
+nox -s 'matrix(tf215)'   generated layers under TensorFlow 2.15
+"""
+
+from __future__ import annotations
+
+import platform
+import sys
+
+import nox
+
+nox.needs_version = ">=2024.4.15"
+nox.options.sessions = [
+    "lint",
+    "unit",
+    "matrix(keras3)",
+    "matrix(tf_keras)",
+    "matrix(tf215)",
+]
+
+# The smaller wheel, where there is one.
+_CPU = platform.machine() in {"AMD64", "x86_64"} and sys.platform != "darwin"
+TENSORFLOW = "tensorflow-cpu" if _CPU else "tensorflow"
+
+KERAS: dict[str, tuple[list[str], dict[str, str]]] = {
+    "keras3": ([f"{TENSORFLOW}==2.21.*"], {}),
+    "tf_keras": (
+        [f"{TENSORFLOW}==2.21.*", "tf_keras==2.21.*"],
+        {"TF_USE_LEGACY_KERAS": "1"},
+    ),
+    "tf215": ([f"{TENSORFLOW}==2.15.*"], {}),
+    "tf212": ([f"{TENSORFLOW}==2.12.*"], {}),
+}
+
+
+@nox.session
+def lint(session: nox.Session) -> None:
+    """Format, lint and types."""
+    session.install(".[test]", "nox")
+    session.run("ruff", "format", "--check", ".")
+    session.run("ruff", "check", ".")
+    session.run("mypy")
+
+
+@nox.session
+def unit(session: nox.Session) -> None:
+    """All tests that need no TensorFlow; the install has none."""
+    session.install(".[test]")
+    session.run("pytest", "-n", "auto", "-m", "not tensorflow", *session.posargs)
+
+
+@nox.session
+@nox.parametrize("keras", [nox.param(name, id=name) for name in KERAS])
+def matrix(session: nox.Session, keras: str) -> None:
+    """Generated layers, faulty twins and sound variants under one Keras."""
+    packages, environment = KERAS[keras]
+    session.install(".[test]", *packages)
+    session.run("pytest", "-m", "tensorflow", *session.posargs, env=environment)
+
+
+@nox.session
+def benchmark(session: nox.Session) -> None:
+    """The ratios in the README."""
+    session.install(".[test,benchmark]", *KERAS["keras3"][0])
+    session.run("python", "benchmarks/start_up.py")
+    session.run("python", "benchmarks/matrix.py")

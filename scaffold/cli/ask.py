@@ -1,0 +1,75 @@
+"""The questions of `mplayer new` on a terminal; each answer is checked at once."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import typer
+
+from scaffold.errors import MplayerError
+from scaffold.grammar import parse, parse_arguments, parse_weights
+from scaffold.kinds import kind_names, load_kind
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+
+def ask(
+    name: str, kind: str | None, arguments: Sequence[str], call: str | None
+) -> tuple[str, list[str], str]:
+    """Asks for what the command line did not say.
+
+    Args:
+        name: The class name.
+        kind: The kind, whose defaults are offered; None: that of the first kind.
+        arguments: Arguments that were given; if there are any, none are asked for.
+        call: The call that was given; if it is None it is asked for.
+
+    Returns:
+        Texts for the weights, the arguments and the call.
+
+    Raises:
+        MplayerError: If the kind is unknown.
+    """
+    defaults = load_kind(kind or kind_names()[0])
+    weights = _prompt("Weights", defaults.weights, parse_weights)
+    chosen = list(arguments)
+    if not chosen:
+        offered = ", ".join(defaults.arguments) or "none"
+        answer = _prompt(
+            "Constructor arguments",
+            offered,
+            lambda text: parse_arguments(_listed(text)),
+        )
+        chosen = _listed(answer)
+
+    def check(text: str) -> object:
+        return parse(name, weights=weights, arguments=chosen, call=text, kind=kind)
+
+    if call is None:
+        try:
+            default = parse(name, weights=weights, arguments=chosen, kind=kind).call
+        except MplayerError as reason:
+            typer.echo(reason, err=True)
+            default = None
+        call = _prompt("What `call` returns", default, check)
+    return weights, chosen, call
+
+
+def _listed(text: str) -> list[str]:
+    items = [item.strip() for item in text.split(",")]
+    return [] if items == ["none"] else [item for item in items if item]
+
+
+def _prompt(question: str, default: str | None, check: Callable[[str], object]) -> str:
+    """Asks until the answer passes the check."""
+
+    def checked(text: str) -> str:
+        try:
+            check(text)
+        except MplayerError as error:
+            raise typer.BadParameter(str(error)) from error
+        return text
+
+    answer: str = typer.prompt(question, default=default, value_proc=checked, err=True)
+    return answer

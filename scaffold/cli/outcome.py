@@ -1,0 +1,34 @@
+"""How a command ends: its exit code, and the one line of an error."""
+
+from __future__ import annotations
+
+import functools
+import sys
+from typing import TYPE_CHECKING, ParamSpec
+
+import typer
+
+from scaffold.errors import INTERRUPTED, USAGE, MplayerError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+P = ParamSpec("P")
+
+
+def outcome(command: Callable[P, int]) -> Callable[P, None]:
+    """Makes a command exit with the code that it returns, or with that of its error."""
+
+    @functools.wraps(command)
+    def run(*args: P.args, **kwargs: P.kwargs) -> None:
+        try:
+            code = command(*args, **kwargs)
+        except MplayerError as error:
+            print(f"mplayer: {error}", file=sys.stderr)
+            code = USAGE
+        except (KeyboardInterrupt, typer.Abort):
+            print("mplayer: interrupted; nothing was written.", file=sys.stderr)
+            code = INTERRUPTED
+        raise typer.Exit(code)
+
+    return run

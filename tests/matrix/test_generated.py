@@ -1,0 +1,43 @@
+"""Generated pairs pass as they are written; one edit makes the right law fail."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+from pairs import SPECS
+from twins import TWINS, VARIANTS, Twin
+
+from scaffold.spec import LayerSpec
+
+if TYPE_CHECKING:
+    from conftest import Outcome
+
+pytestmark = pytest.mark.tensorflow
+
+
+def module(name: str) -> str:
+    return LayerSpec(name, "", (), (), "", None, frozenset(), (), (), False, 0).module
+
+
+@pytest.mark.parametrize("name", SPECS)
+def test_matrix_passes(name: str, outcomes: dict[str, Outcome]) -> None:
+    outcome = outcomes[SPECS[name].module]
+    assert not outcome.failed
+    assert not outcome.skipped
+    assert len(outcome.passed) > 80
+
+
+@pytest.mark.parametrize("twin", TWINS, ids=lambda twin: twin.name)
+def test_faulty_twin_is_caught(twin: Twin, outcomes: dict[str, Outcome]) -> None:
+    outcome = outcomes[module(twin.name)]
+    assert set(twin.laws) <= outcome.laws()
+    assert outcome.failed
+    assert any(twin.words in message for message in outcome.failed.values())
+
+
+@pytest.mark.parametrize("variant", VARIANTS, ids=lambda twin: twin.name)
+def test_sound_variant_passes(variant: Twin, outcomes: dict[str, Outcome]) -> None:
+    outcome = outcomes[module(variant.name)]
+    assert not outcome.failed
+    assert len(outcome.passed) > 80

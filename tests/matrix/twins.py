@@ -1,0 +1,314 @@
+"""Faulty twins of generated layers, each with the law that must catch it.
+
+A twin is what `mplayer new` writes, with one edit. Its test file is the one that goes
+with the layer before the edit.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+DENSE: dict[str, Any] = {"weights": "w, b"}
+RELU: dict[str, Any] = {"weights": "w, b", "arguments": ["activation:activation=relu"]}
+SCALE: dict[str, Any] = {"weights": "gamma, beta"}
+
+CAST = "inputs = tf.cast(inputs, self.compute_dtype)\n"
+RETURN = "return inputs @ w + b\n"
+
+
+@dataclass(frozen=True)
+class Twin:
+    """A layer spec, edits of its module, and the laws that must fail.
+
+    `laws` holds each law that says why; more may fail with it. `words` stand in the
+    message of one of them.
+    """
+
+    name: str
+    edits: tuple[tuple[str, str], ...]
+    laws: tuple[int, ...] = ()
+    words: str = ""
+    spec: dict[str, Any] = None  # type: ignore[assignment]
+
+    def __post_init__(self) -> None:
+        if self.spec is None:
+            object.__setattr__(self, "spec", DENSE)
+
+    def edited(self, module: str) -> str:
+        """Returns the module with every edit made, each of which must apply."""
+        for old, new in self.edits:
+            if old not in module:
+                message = f"{self.name}: the template no longer has {old!r}"
+                raise AssertionError(message)
+            module = module.replace(old, new)
+        return module
+
+
+def in_call(*lines: str, result: str = RETURN) -> tuple[tuple[str, str], ...]:
+    """Returns edits that put lines before the return of `call`, and change that."""
+    body = "".join(f"{line}\n        " for line in lines)
+    return ((f"        {RETURN}", f"        {body}{result}"),)
+
+
+TWINS = (
+    Twin(
+        "WeightInComputeDtype",
+        (("dtype=self.variable_dtype", "dtype=self.compute_dtype"),),
+        (2,),
+        "the weight 'w' is stored in float16",
+    ),
+    Twin(
+        "Float32Constant",
+        in_call(result="return (inputs @ w + b) * tf.constant(0.5)\n"),
+        (3,),
+        "a float32 constant",
+    ),
+    Twin(
+        "OutputInFloat32",
+        in_call(result='return tf.cast(inputs @ w + b, "float32")\n'),
+        (3,),
+        "float32",
+    ),
+    Twin(
+        "ComputedInFloat32",
+        (
+            ("tf.cast(inputs, self.compute_dtype)", 'tf.cast(inputs, "float32")'),
+            ("tf.cast(self.w, self.compute_dtype)", 'tf.cast(self.w, "float32")'),
+            ("tf.cast(self.b, self.compute_dtype)", 'tf.cast(self.b, "float32")'),
+            (RETURN, "return tf.cast(inputs @ w + b, self.compute_dtype)\n"),
+        ),
+        (4, 6),
+        "MatMul runs in float32",
+    ),
+    Twin(
+        "ScaledInFloat32",
+        (
+            ("tf.cast(inputs, self.compute_dtype)", 'tf.cast(inputs, "float32")'),
+            (
+                "tf.cast(self.gamma, self.compute_dtype)",
+                'tf.cast(self.gamma, "float32")',
+            ),
+            ("tf.cast(self.beta, self.compute_dtype)", 'tf.cast(self.beta, "float32")'),
+            (
+                "return inputs * gamma + beta",
+                "return tf.cast(inputs * gamma + beta, self.compute_dtype)",
+            ),
+        ),
+        (4, 6),
+        "show the rounding of float32",
+        SCALE,
+    ),
+    Twin(
+        "GlobalPolicy",
+        (
+            (
+                CAST,
+                "dtype = tf.keras.mixed_precision.global_policy().compute_dtype\n"
+                "        inputs = tf.cast(inputs, dtype)\n",
+            ),
+            ("tf.cast(self.w, self.compute_dtype)", "tf.cast(self.w, dtype)"),
+            ("tf.cast(self.b, self.compute_dtype)", "tf.cast(self.b, dtype)"),
+        ),
+        (1, 3),
+        "global_policy()",
+    ),
+    Twin(
+        "VariableDtypeInCall",
+        (("self.compute_dtype)", "self.dtype)"),),
+        (3,),
+        "self.dtype",
+    ),
+    Twin(
+        "CastOnceInBuild",
+        (
+            (
+                "        super().build(input_shape)",
+                "        super().build(input_shape)\n"
+                "        self.cached = tf.cast(self.w, self.compute_dtype)",
+            ),
+            ("w = tf.cast(self.w, self.compute_dtype)", "w = self.cached"),
+        ),
+        (5, 8),
+        "no gradient reaches w",
+    ),
+    Twin(
+        "ConfigWithoutBase",
+        (("config: dict[str, Any] = super().get_config()", "config: dict[str, Any] = {}"),),
+        (9,),
+        "get_config without super().get_config()",
+    ),
+    Twin(
+        "ConfigWithoutArgument",
+        (("            units=self.units,\n", ""),),
+        (9,),
+        "",
+    ),
+    Twin(
+        "GradientCut",
+        in_call("w = tf.stop_gradient(w)"),
+        (5,),
+        "no gradient reaches w",
+    ),
+    Twin(
+        "GradientPartlyCut",
+        in_call(result="return inputs @ w + tf.stop_gradient(inputs @ w) + b\n"),
+        (5,),
+        "the gradient says",
+    ),
+    Twin(
+        "StaticBatch",
+        in_call(
+            result="return tf.ones((inputs.shape[0], 1), b.dtype) * b + inputs @ w\n"
+        ),
+        (3,),
+        "inputs.shape",
+    ),
+    Twin(
+        "VanishedEpsilon",
+        in_call("inputs = inputs / (tf.abs(inputs) + 1e-8)"),
+        (7,),
+        "epsilon",
+    ),
+    Twin(
+        "NanInTrainingOnly",
+        (
+            (
+                "def call(self, inputs: tf.Tensor)",
+                "def call(self, inputs, training=None)",
+            ),
+            (
+                RETURN,
+                "outputs = inputs @ w + b\n"
+                "        if training:\n"
+                "            outputs = outputs * (outputs * 0.0 + 1e5) / 1e5\n"
+                "        return outputs\n",
+            ),
+        ),
+        (11,),
+        "training=True",
+    ),
+    Twin(
+        "HardCodedFloat16",
+        (
+            ("tf.cast(inputs, self.compute_dtype)", 'tf.cast(inputs, "float16")'),
+            ("tf.cast(self.w, self.compute_dtype)", 'tf.cast(self.w, "float16")'),
+            ("tf.cast(self.b, self.compute_dtype)", 'tf.cast(self.b, "float16")'),
+            (RETURN, "return tf.cast(inputs @ w + b, self.compute_dtype)\n"),
+        ),
+        (4, 6),
+        "float16",
+    ),
+    Twin(
+        "BareVariable",
+        (
+            ("self.b = self.add_weight(", "self.b = tf.Variable("),
+            (
+                '            name="b",\n'
+                "            shape=(self.units,),\n"
+                "            dtype=self.variable_dtype,\n"
+                "            initializer=self.b_initializer,\n",
+                "            tf.zeros((self.units,), self.variable_dtype)\n",
+            ),
+        ),
+        (),
+        "",
+    ),
+    Twin(
+        "FixedDtype",
+        (
+            (
+                "super().__init__(**kwargs)",
+                'super().__init__(**{**kwargs, "dtype": None})',
+            ),
+        ),
+        (1,),
+        "",
+    ),
+    Twin(
+        "NoKwargs",
+        (
+            ("        **kwargs: Any,\n", ""),
+            ("super().__init__(**kwargs)", "super().__init__()"),
+        ),
+        (3,),
+        "unexpected keyword argument",
+    ),
+    Twin(
+        "LeaksThePolicy",
+        in_call('tf.keras.mixed_precision.set_global_policy("mixed_float16")'),
+        (14,),
+        "set_global_policy",
+    ),
+    Twin(
+        "MasterRoundedByAssign",
+        in_call("self.w.assign(tf.cast(w, self.variable_dtype))"),
+        (8,),
+        "",
+    ),
+    Twin(
+        "NoInputCast",
+        ((f"        {CAST}", ""),),
+        (10,),
+        "int32",
+    ),
+    Twin(
+        "SquareOverflows",
+        (
+            (
+                "return inputs * gamma + beta",
+                "norm = tf.sqrt(tf.reduce_sum(inputs * inputs, -1, keepdims=True) + 1.0)\n"
+                "        return inputs / norm * gamma + beta",
+            ),
+        ),
+        (7,),
+        "beyond 65504",
+        SCALE,
+    ),
+    Twin(
+        "OutputShapeWrong",
+        (("return (*input_shape[:-1], self.units)", "return tuple(input_shape)"),),
+        (),
+        "",
+    ),
+)
+
+VARIANTS = (
+    # Autocast alone is right for a first, floating input.
+    Twin(
+        "AutocastAlone",
+        (
+            ("w = tf.cast(self.w, self.compute_dtype)", "w = self.w"),
+            ("b = tf.cast(self.b, self.compute_dtype)", "b = self.b"),
+        ),
+    ),
+    # A bias that is added with an operation of its own.
+    Twin("BiasAdd", in_call(result="return tf.nn.bias_add(inputs @ w, b)\n")),
+    # A reduction in at least float32 is what the laws ask for.
+    Twin(
+        "UpcastMean",
+        (
+            (
+                "return inputs * gamma + beta",
+                'wide = "float64" if self.compute_dtype == "float64" else "float32"\n'
+                "        mean = tf.reduce_mean(tf.cast(inputs, wide), -1, keepdims=True)\n"
+                "        inputs = inputs - tf.cast(mean, self.compute_dtype)\n"
+                "        return inputs * gamma + beta",
+            ),
+        ),
+        spec=SCALE,
+    ),
+    Twin(
+        "TrainingScale",
+        (
+            (
+                "def call(self, inputs: tf.Tensor)",
+                "def call(self, inputs, training=None)",
+            ),
+            (RETURN, "return inputs @ w + (b * 2.0 if training else b)\n"),
+        ),
+    ),
+    Twin("Relu", in_call(result="return tf.nn.relu(inputs @ w) + b\n")),
+    Twin("Softmax", in_call(result="return tf.nn.softmax(inputs @ w + b)\n")),
+    Twin("Gelu", in_call(result="return tf.nn.gelu(inputs @ w + b)\n")),
+)
