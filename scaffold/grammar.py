@@ -138,13 +138,6 @@ def parse(
         chosen.large,
         rehearsed=not _is_proven(texts, all_arguments, call),
     )
-    for weight in specified:
-        if weight.dtype in HALVES and weight.name in analysis.read:
-            raise MplayerError(
-                f"--weights: {weight.name!r} is read and stored in {weight.dtype}, and "
-                "law 6 of the tests wants no half in a layer but its compute dtype. "
-                f"Write '{weight.name}:frozen', which is stored in the variable dtype."
-            )
     return LayerSpec(
         name=class_name,
         kind=chosen.name,

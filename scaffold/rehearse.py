@@ -11,7 +11,7 @@ The limits are below those of the generated test, since the draws are others.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from random import Random
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -163,7 +163,7 @@ def _extreme_fault(
     for each in NARROW:
         narrow = replace(each, limit=each.limit / 2) if size > LARGE[-1] else each
         found = _rounding_fault(
-            play, _rounded(leaves, narrow), narrow, random, top=narrow.top
+            play, _rounded(leaves, narrow), narrow, random, top=narrow.top, size=size
         )
         if found:
             return found
@@ -242,6 +242,11 @@ def _outputs(
     return [tape.values[i] for i in play.run(tape).items]
 
 
+def _repeat(leaves: Mapping[str, Leaf]) -> int:
+    """Returns how often a batch of the tests holds the rows that are rehearsed."""
+    return max(1, ROWS // leaves["inputs"].shape[0])
+
+
 def _rms(values: Sequence[float]) -> float:
     try:
         return math.sqrt(sum(x * x for x in values) / max(1, len(values)))
@@ -258,9 +263,11 @@ class _Comparison:
     narrow: Precision
     random: Random
     backward: bool = True
+    ordinary: Mapping[str, list[float]] = field(default_factory=dict)
+    """Gradients for inputs of ordinary size, in units of which saturated ones err."""
 
     def __post_init__(self) -> None:
-        self.repeat = max(1, ROWS // self.leaves["inputs"].shape[0])
+        self.repeat = _repeat(self.leaves)
         self.exact = self.evaluate(self.leaves, FLOAT64)
         self.seen = self.evaluate(self.leaves, self.narrow)
         self.moved = [self.nearby(), self.nearby()]
@@ -295,12 +302,17 @@ class _Comparison:
         )
 
     def far(
-        self, part: Callable[[_Outcome], list[float]], top: float, terms: int = 1
+        self,
+        part: Callable[[_Outcome], list[float]],
+        top: float,
+        terms: int = 1,
+        ordinary: float = 0.0,
     ) -> float:
         """Returns the error as a multiple of what rounding the leaves explains.
 
         It is 0 where float64's values are not all below `top`. Each of the `terms` of
-        a sum may vanish below the smallest number.
+        a sum may vanish below the smallest number. Where a gradient saturates, its
+        error is that of an `ordinary` one.
         """
         right = part(self.exact)
         if not max(map(abs, right), default=0.0) < top:
@@ -314,7 +326,7 @@ class _Comparison:
             ]
         )
         narrow = self.narrow
-        floor = narrow.roundoff * _rms(right) + narrow.smallest * terms
+        floor = narrow.roundoff * (_rms(right) + ordinary) + narrow.smallest * terms
         return error / (sway + floor)
 
 
@@ -326,9 +338,16 @@ def _rounding_fault(
     *,
     top: float = math.inf,
     backward: bool = True,
+    size: float | None = None,
 ) -> Fault | None:
     """Compares a dtype with float64, as far as what float64 gives is below `top`."""
-    found = _Comparison(play, leaves, narrow, random, backward)
+    ordinary: Mapping[str, list[float]] = {}
+    if size is not None:
+        usual = _rounded(play.make(leaves["inputs"].shape[0], random), narrow)
+        gradients = _evaluate(play, usual, repeat=_repeat(usual)).gradients
+        most = max(1.0, size)
+        ordinary = {name: [most * x for x in g] for name, g in gradients.items()}
+    found = _Comparison(play, leaves, narrow, random, backward, ordinary)
     ratio = found.far(lambda outcome: outcome.outputs, top)
     if not math.isfinite(ratio):
         return Fault(f"a step of it is beyond the range of {narrow.name}", _SMALLER)
@@ -349,7 +368,8 @@ def _rounding_fault(
 def _gradient_fault(found: _Comparison, name: str, top: float) -> Fault | None:
     narrow = found.narrow
     terms = len(found.exact.outputs) * found.repeat
-    ratio = found.far(lambda outcome: outcome.gradients[name], top, terms)
+    ordinary = _rms(found.ordinary.get(name, []))
+    ratio = found.far(lambda outcome: outcome.gradients[name], top, terms, ordinary)
     if not ratio <= narrow.limit:
         return Fault(f"the gradient of {name!r} is lost in {narrow.name}", _SUM)
     if top < math.inf:
@@ -375,7 +395,7 @@ def _slope_fault(
     """Compares each gradient with a central difference (law 5)."""
     exact = _evaluate(play, leaves)
     factors = _factors(len(exact.outputs))
-    step = 1e-3
+    step = 1e-4
     for name, leaf in leaves.items():
         if not leaf.trainable:
             continue

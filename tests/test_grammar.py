@@ -117,7 +117,6 @@ BAD_WEIGHTS = [
     ("w:int32", ["no gradient", "'w:int32:frozen'"]),
     ("w:float16", ["small steps", "w:frozen:float16"]),
     ("w:bfloat16:state", ["small updates", "'w:state'"]),
-    ("w, b:half:frozen", ["'b'", "float16", "law 6", "'b:frozen'"]),
     ("w=", ["no initializer", "'w=zeros'"]),
     ("w=he_norml", ["'he_norml'", "Did you mean 'he_normal'"]),
     ("w=1.0", ["'1.0'", "truncated_normal"]),

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 from scaffold.grammar import parse
-from scaffold.spec import LayerSpec
 
 DESCRIBED: dict[str, dict[str, Any]] = {
     "MyLayer": {"weights": "w,b"},
@@ -16,6 +15,7 @@ DESCRIBED: dict[str, dict[str, Any]] = {
     "ScalarBias": {"weights": "v[]=zeros", "call": "inputs + v"},
     "KernelOnly": {"weights": "kernel"},
     "ReluDense": {"weights": "w,b", "arguments": ["activation:activation=relu"]},
+    "SoftmaxDense": {"weights": "w,b", "arguments": ["activation:activation=softmax"]},
     "SizedDense": {"weights": "w,b", "arguments": ["units:int=32"]},
     "FeatureScale": {"kind": "scale"},
     "GammaBeta": {"weights": "gamma,beta"},
@@ -87,6 +87,4 @@ DESCRIBED: dict[str, dict[str, Any]] = {
     },
 }
 
-SPECS: dict[str, LayerSpec] = {
-    name: parse(name, **arguments) for name, arguments in DESCRIBED.items()
-}
+SPECS = {name: parse(name, **arguments) for name, arguments in DESCRIBED.items()}

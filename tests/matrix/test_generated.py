@@ -30,6 +30,10 @@ def test_matrix_passes(name: str, outcomes: dict[str, Outcome]) -> None:
 
 @pytest.mark.parametrize("twin", TWINS, ids=lambda twin: twin.name)
 def test_faulty_twin_is_caught(twin: Twin, outcomes: dict[str, Outcome]) -> None:
+    import tensorflow as tf
+
+    if twin.keras3_only and not hasattr(tf.keras, "ops"):
+        pytest.skip("no fault in Keras 2")
     outcome = outcomes[module(twin.name)]
     assert set(twin.laws) <= outcome.laws()
     assert outcome.failed

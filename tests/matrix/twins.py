@@ -6,7 +6,7 @@ with the layer before the edit.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 DENSE: dict[str, Any] = {"weights": "w, b"}
@@ -29,11 +29,8 @@ class Twin:
     edits: tuple[tuple[str, str], ...]
     laws: tuple[int, ...] = ()
     words: str = ""
-    spec: dict[str, Any] = None  # type: ignore[assignment]
-
-    def __post_init__(self) -> None:
-        if self.spec is None:
-            object.__setattr__(self, "spec", DENSE)
+    spec: dict[str, Any] = field(default_factory=lambda: DENSE)
+    keras3_only: bool = False
 
     def edited(self, module: str) -> str:
         """Returns the module with every edit made, each of which must apply."""
@@ -134,7 +131,12 @@ TWINS = (
     ),
     Twin(
         "ConfigWithoutBase",
-        (("config: dict[str, Any] = super().get_config()", "config: dict[str, Any] = {}"),),
+        (
+            (
+                "config: dict[str, Any] = super().get_config()",
+                "config: dict[str, Any] = {}",
+            ),
+        ),
         (9,),
         "get_config without super().get_config()",
     ),
@@ -199,6 +201,7 @@ TWINS = (
         (4, 6),
         "float16",
     ),
+    # Keras 2 makes a weight of it, and the cast in `call` does the rest: no fault there.
     Twin(
         "BareVariable",
         (
@@ -211,8 +214,9 @@ TWINS = (
                 "            tf.zeros((self.units,), self.variable_dtype)\n",
             ),
         ),
-        (),
-        "",
+        (2,),
+        "tf.Variable",
+        keras3_only=True,
     ),
     Twin(
         "FixedDtype",
@@ -268,8 +272,8 @@ TWINS = (
     Twin(
         "OutputShapeWrong",
         (("return (*input_shape[:-1], self.units)", "return tuple(input_shape)"),),
-        (),
-        "",
+        (3,),
+        "compute_output_shape",
     ),
 )
 

@@ -97,7 +97,7 @@ class AskerDense(tf.keras.layers.Layer):
 
     def get_config(self) -> dict[str, Any]:
         """Returns the arguments; the base config has the name and the policy."""
-        config = super().get_config()
+        config: dict[str, Any] = super().get_config()
         config.update(
             units=self.units,
             activation=tf.keras.activations.serialize(self.activation),

@@ -167,6 +167,17 @@ def test_law_03_outputs_have_the_compute_dtype(policy: str) -> None:
             look_for="an output cast to float32 or self.dtype; another shape from "
             "compute_output_shape; a batch size read from inputs.shape",
         )
+    if "compute_output_shape" in vars(type(run.layer)) and len(run.outputs) == 1:
+        shapes = map_all(lambda x: (None, *x.shape[1:]), run.inputs)
+        promised = tuple(run.layer.compute_output_shape(shapes))
+        require(
+            promised == (None, *run.outputs[0].shape[1:]),
+            law=3,
+            policy=policy,
+            seen=f"compute_output_shape says {promised}",
+            expected=(None, *run.outputs[0].shape[1:]),
+            look_for="compute_output_shape",
+        )
 
 
 def test_law_03_xla_agrees() -> None:
@@ -274,7 +285,8 @@ def test_law_06_computes_in_the_compute_dtype(policy: str) -> None:
             look_for="operands that are float32 when they are multiplied",
         )
         require(
-            not dtypes & {"float16", "bfloat16"} - {compute},
+            node.op == "ReadVariableOp"  # that is law 2's
+            or not dtypes & {"float16", "bfloat16"} - {compute},
             law=6,
             policy=policy,
             seen=f"{node.op} has a {', '.join(dtypes)} result (node {node.name})",
@@ -302,10 +314,18 @@ def test_law_07_survives_extreme_inputs(policy: str, size: str) -> None:
     """Where float64 is finite and the dtype can hold the answer, so does the layer."""
     run, compute = eager(policy), compute_dtype(policy)
     exact, spread = oracle(compute, size)
+    # Where a function saturates its gradient is near 0, but the error of that is not:
+    # it is that of a gradient of ordinary size.
+    ordinary, _ = oracle(compute)
+    unit = ROUNDOFF[compute] * max(1.0, SIZES[size])
+    gradients = [
+        None if g is None else sway + unit * rms(g)
+        for g, sway in zip(ordinary.gradients, spread.gradients)
+    ]
     set_weights(run.layer, run.weights)
     inputs = inputs_of(policy, size)
     seen = Tensors(*differentiate(run.layer, inputs, factors(run.outputs)))
-    top = tf.as_dtype(compute).max / 4
+    spread, top = Tensors(spread.outputs, gradients), tf.as_dtype(compute).max / 4
     require_near(7, policy, f"{size} inputs", seen, exact, spread, top)
 
 
@@ -443,7 +463,9 @@ def test_law_10_takes_inputs_of_any_dtype(policy: str) -> None:
     whole = map_floats(lambda x: np.round(2 * x), make_inputs(ROWS))
     expected = call(run.layer, fed(whole, policy), run.weights)
     dtypes = ["float16", "float32", "float64", "int32"]
-    feeds = {f"{d} tensors": functools.partial(tf.cast, dtype=d) for d in dtypes}
+    feeds: dict[str, Callable[[Any], Any]] = {
+        f"{d} tensors": functools.partial(tf.cast, dtype=d) for d in dtypes
+    }
     feeds |= {f"{d} arrays": operator.methodcaller("astype", d) for d in dtypes}
     feeds["bfloat16 tensors"] = functools.partial(tf.cast, dtype="bfloat16")
     look_for = "tf.cast(inputs, self.compute_dtype), first in `call`"
@@ -548,6 +570,8 @@ SMALLEST = {
     "float32": 2.0**-126,
     "float64": 2.0**-1022,
 }
+# The extreme inputs; those of ordinary size are drawn from a normal distribution.
+SIZES = {"zero": 0.0, "subnormal": 6e-8, "small": 1e-4, "large": LARGE}
 HEAVY_OPERATIONS = {
     "BatchMatMul",
     "BatchMatMulV2",
@@ -761,10 +785,9 @@ def float64_call() -> Any:
 
 def inputs_of(policy: str, size: str = "normal") -> Any:
     """Returns inputs that the compute dtype holds, of ordinary or extreme size."""
-    sizes = {"zero": 0.0, "subnormal": 6e-8, "small": 1e-4, "large": LARGE}
     inputs = make_inputs(ROWS)
-    if size in sizes:
-        inputs = map_floats(lambda x: sizes[size] * np.sign(x), inputs)
+    if size in SIZES:
+        inputs = map_floats(lambda x: SIZES[size] * np.sign(x), inputs)
     return fed(inputs, policy)
 
 
@@ -819,7 +842,7 @@ def central_differences() -> Iterator[tuple[str, float, float, float]]:
     That is its name, the slope that its gradient promises, the sum of the sizes of that
     slope's terms, and the slope that is measured.
     """
-    run, random, step = eager("float64"), np.random.default_rng(2), 1e-3
+    run, random, step = eager("float64"), np.random.default_rng(2), 1e-4
     inputs = flat(run.inputs)
     weights = [id(weight) for weight in run.layer.weights]
     places = [weights.index(id(weight)) for weight in run.layer.trainable_weights]

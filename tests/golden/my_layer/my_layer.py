@@ -93,7 +93,7 @@ class MyLayer(tf.keras.layers.Layer):
 
     def get_config(self) -> dict[str, Any]:
         """Returns the arguments; the base config has the name and the policy."""
-        config = super().get_config()
+        config: dict[str, Any] = super().get_config()
         config.update(
             units=self.units,
             w_initializer=tf.keras.initializers.serialize(self.w_initializer),

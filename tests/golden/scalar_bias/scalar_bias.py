@@ -65,7 +65,7 @@ class ScalarBias(tf.keras.layers.Layer):
 
     def get_config(self) -> dict[str, Any]:
         """Returns the arguments; the base config has the name and the policy."""
-        config = super().get_config()
+        config: dict[str, Any] = super().get_config()
         config.update(
             v_initializer=tf.keras.initializers.serialize(self.v_initializer),
         )
