@@ -69,7 +69,8 @@ def _step(low: float, high: float = math.inf) -> Callable[[float, float], float]
 def _elu(scale: float, alpha: float) -> Curve:
     return Curve(
         lambda x: scale * (x if x > 0 else alpha * math.expm1(x)),
-        lambda x, y: scale if x > 0 else y + scale * alpha,
+        # What is rounded to 0 counts as positive.
+        lambda _, y: y + scale * alpha if y < 0 else scale,
         rough=lambda x, rounding: (
             scale * (x if x > 0 else alpha * (rounding(_exp(x)) - 1))
         ),

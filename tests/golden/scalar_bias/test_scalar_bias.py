@@ -310,9 +310,9 @@ def test_law_07_survives_extreme_inputs(policy: str, size: str) -> None:
     run, compute = eager(policy), compute_dtype(policy)
     exact, spread = oracle(compute, size)
     # Where a function saturates its gradient is near 0, but the error of that is not:
-    # it is that of a gradient of ordinary size.
+    # it is a few roundings of a gradient of ordinary size.
     ordinary, _ = oracle(compute)
-    unit = ROUNDOFF[compute] * max(1.0, SIZES[size])
+    unit = 4 * ROUNDOFF[compute] * max(1.0, SIZES[size])
     gradients = [
         None if g is None else sway + unit * rms(g)
         for g, sway in zip(ordinary.gradients, spread.gradients)
