@@ -395,7 +395,7 @@ def _slope_fault(
     """Compares each gradient with a central difference (law 5)."""
     exact = _evaluate(play, leaves)
     factors = _factors(len(exact.outputs))
-    step = 1e-4
+    step = 1e-5
     for name, leaf in leaves.items():
         if not leaf.trainable:
             continue

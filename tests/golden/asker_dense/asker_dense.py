@@ -1,4 +1,4 @@
-"""AskerDense, a Keras layer for every dtype policy."""
+"""The Keras layer AskerDense."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Everything, a Keras layer for every dtype policy."""
+"""The Keras layer Everything."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""MyLayer, a Keras layer for every dtype policy."""
+"""The Keras layer MyLayer."""
 
 from __future__ import annotations
 

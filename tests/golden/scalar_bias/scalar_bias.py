@@ -1,4 +1,4 @@
-"""ScalarBias, a Keras layer for every dtype policy."""
+"""The Keras layer ScalarBias."""
 
 from __future__ import annotations
 
