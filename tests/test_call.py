@@ -252,7 +252,6 @@ BAD = [
     ("tf.sigmoid(inputs) + tf.sigmoid(-inputs) + w", ["'inputs'", "float16"]),
     ("(inputs * w + 1000) - 1000", ["loses digits in float16"]),
     ("tf.nn.selu(inputs @ m)", ["inputs of 6e-08", "tf.nn.softplus(inputs)"]),
-    ("soft(inputs @ m + b)", ["inputs of 0", "'b'", "float16"]),
     ("tf.exp(tf.square(inputs * w)) * w", ["float16"]),
     ("inputs * w * 10000 * 10000", ["beyond the range of float16"]),
     ("inputs * w * 1000", ["when the loss is scaled"]),
