@@ -70,7 +70,7 @@ IMPORTED_MODULES = frozenset(
     keras_core kiwisolver libclang markdown markupsafe matplotlib ml_dtypes mpmath mypy
     namex numpy oauthlib onnx openvino opt_einsum optree packaging pandas pasta pil pip
     pkg_resources platformdirs pluggy protobuf psutil py pyasn1 pycparser pydot pygments
-    pyparsing pytest pytz requests rich scipy setuptools six sklearn smtpd
+    pyparsing pytest pytz requests rich scaffold scipy setuptools six sklearn smtpd
     sortedcontainers sympy tensorboard tensorflow tensorflow_estimator tensorstore
     termcolor tf2onnx tf_keras tomli tomllib torch torchgen torchvision tornado tqdm
     tree typing_extensions tzdata urllib3 werkzeug wheel wrapt xdist yaml zipp

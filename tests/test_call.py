@@ -506,6 +506,8 @@ def test_the_rehearsal_computes_what_tensorflow_does(text: str) -> None:
     import tensorflow as tf
 
     activation = text[4:-1] if text.startswith("act(") else ""
+    if activation == "hard_sigmoid" and not hasattr(tf.keras, "ops"):
+        pytest.skip("in Keras 2 its slope is another one")
     text = "act(inputs * w)" if activation else text
     arguments = [
         Argument("units", "int", required=True, size=True),
