@@ -63,17 +63,18 @@ CLASS_NAMES = frozenset(
 # TensorFlow, Keras or pytest import, and standard modules of other Pythons.
 IMPORTED_MODULES = frozenset(
     """
-    absl array_api_compat astunparse asynchat asyncore attr attrs certifi cffi
-    charset_normalizer clang cloudpickle coverage cryptography cycler dateutil distutils
-    dm_tree execnet flatbuffers gast google grpc h5py hypothesis idna imp
-    importlib_metadata importlib_resources iniconfig jax jaxlib jinja2 joblib keras
-    keras_core kiwisolver libclang markdown markupsafe matplotlib ml_dtypes mpmath mypy
-    namex numpy oauthlib onnx openvino opt_einsum optree packaging pandas pasta pil pip
-    pkg_resources platformdirs pluggy protobuf psutil py pyasn1 pycparser pydot pygments
-    pyparsing pytest pytz requests rich scaffold scipy setuptools six sklearn smtpd
-    sortedcontainers sympy tensorboard tensorflow tensorflow_estimator tensorstore
-    termcolor tf2onnx tf_keras tomli tomllib torch torchgen torchvision tornado tqdm
-    tree typing_extensions tzdata urllib3 werkzeug wheel wrapt xdist yaml zipp
+    absl array_api_compat astunparse asynchat asyncore attr attrs autocommand backports
+    certifi cffi charset_normalizer clang cloudpickle coverage cryptography cycler
+    dateutil distutils dm_tree execnet flatbuffers gast google grpc h5py hypothesis idna
+    imp importlib_metadata importlib_resources inflect iniconfig jaraco jax jaxlib
+    jinja2 joblib keras keras_core kiwisolver libclang markdown markupsafe matplotlib
+    ml_dtypes more_itertools mpmath mypy namex numpy oauthlib onnx openvino opt_einsum
+    optree packaging pandas pasta pil pip pkg_resources platformdirs pluggy protobuf
+    psutil py pyasn1 pycparser pydot pygments pyparsing pytest pytz requests rich
+    scaffold scipy setuptools six sklearn smtpd sortedcontainers sympy tensorboard
+    tensorflow tensorflow_estimator tensorstore termcolor tf2onnx tf_keras tomli tomllib
+    torch torchgen torchvision tornado tqdm tree typeguard typing_extensions tzdata
+    urllib3 werkzeug wheel wrapt xdist yaml zipp
     """.split()  # noqa: SIM905 -- a paragraph reads better than a column
 )
 # Files that other tools read by name.
