@@ -64,13 +64,118 @@ def add_export(source: str, module: str, name: str, package: str = "") -> str:
             raise export.refusal("its layout is unusual") from error
 
 
+def remove_export(source: str, module: str, name: str, package: str = "") -> str:
+    """Takes out what `add_export` has put in, wherever it stands now.
+
+    Args:
+        source: The text, with its line endings and byte-order mark.
+        module: The module beside the `__init__.py`.
+        name: The class that it exports.
+        package: The dotted name of the package, as for `add_export`.
+
+    Returns:
+        The new text; it imports nothing from the module. It is `source` if that does
+        not either.
+
+    Raises:
+        MplayerError: If the file uses the class otherwise. The message says which line
+            to mend by hand.
+    """
+    import warnings
+
+    mark = "\ufeff" if source.startswith("\ufeff") else ""
+    export = _Export(module, name, package, gain=False)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        try:
+            text = source[len(mark) :]
+            while own := export.own(_Text(text).tree):
+                text = _without_import(_Text(text), own[0], export)
+            if text == source[len(mark) :]:
+                return source
+            text = _without_listing(_Text(text), export)
+            _require_unused(ast.parse(text), export)
+        except (SyntaxError, ValueError) as error:
+            raise export.refusal(f"it is no valid Python ({error})") from error
+    lines = _Text(text).lines
+    while lines and not lines[-1].strip():
+        lines.pop()
+    return mark + "".join(lines)
+
+
+def _without_import(text: _Text, node: ast.ImportFrom, export: _Export) -> str:
+    index = next(
+        (i for i, a in enumerate(node.names) if a.name == export.name),
+        None,
+    )
+    alias = None if index is None else node.names[index]
+    if index is None or (alias and alias.asname not in (None, export.name)):
+        raise export.refusal(f"line {node.lineno} imports from it otherwise")
+    if len(node.names) > 1:
+        return _without_item(text, node.names, index)
+    start, end = text.line_start(node.lineno), text.line_start(_end(node) + 1)
+    head, tail = (
+        text.value[start : text.span(node)[0]],
+        text.value[text.span(node)[1] : end],
+    )
+    if head.strip() or not re.fullmatch(r"\s*(#.*)?\s*", tail):
+        raise export.refusal(f"line {node.lineno} holds more than its import")
+    return text.replaced(start, end, "")
+
+
+def _without_listing(text: _Text, export: _Export) -> str:
+    display = _all_display(text.tree)
+    names = _strings(display) if display else []
+    if not display or export.name not in names:
+        return text.value
+    index = names.index(export.name)
+    rest = [node for i, node in enumerate(display.elts) if i != index]
+    opening, closing = "[]" if isinstance(display, ast.List) else "()"
+    if not rest or (isinstance(display, ast.Tuple) and len(rest) == 1):
+        # A tuple of one must keep its comma.
+        item = f"{text.of(rest[0])}," if rest else ""
+        return text.replaced(*text.span(display), f"{opening}{item}{closing}")
+    return _without_item(text, display.elts, index)
+
+
+def _without_item(text: _Text, items: Sequence[_Node], index: int) -> str:
+    """Takes an item out of a list of several, with its line where it has its own."""
+    start, end = text.span(items[index])
+    line = text.line_start(items[index].lineno)
+    below = text.line_start(_end(items[index]) + 1)
+    own_line = not text.value[line:start].strip() and re.fullmatch(
+        r"\s*,?\s*(#.*)?\s*", text.value[end:below]
+    )
+    if own_line:
+        return text.replaced(line, below, "")
+    if index + 1 < len(items):
+        return text.replaced(start, text.span(items[index + 1])[0], "")
+    return text.replaced(text.span(items[index - 1])[1], end, "")
+
+
+def _require_unused(tree: ast.Module, export: _Export) -> None:
+    for node in ast.walk(tree):
+        named = isinstance(node, ast.Name) and node.id == export.name
+        listed = isinstance(node, ast.Constant) and node.value == export.name
+        if named or listed:
+            line = getattr(node, "lineno", 1)
+            raise export.refusal(f"line {line} uses the class")
+
+
 @dataclass(frozen=True)
 class _Export:
     module: str
     name: str
     package: str
+    gain: bool = True
+    """Whether the file shall have it, or shall have it no longer."""
 
     def refusal(self, why: str) -> MplayerError:
+        if not self.gain:
+            return MplayerError(
+                f"The __init__.py cannot lose the export of {self.name} safely: {why}."
+                f" Take out by hand what it has of .{self.module}, and run this again."
+            )
         return MplayerError(
             f"The __init__.py cannot gain the export of {self.name} safely: {why}. Add"
             f" by hand: from .{self.module} import {self.name}"

@@ -1,26 +1,50 @@
-"""spec and place -> plan: a layer's files and the export that goes with them."""
+"""spec and place -> plan: a layer's files, its export and its record."""
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from scaffold import __version__
 from scaffold.errors import MplayerError
 from scaffold.plan import Plan, make_plan
+from scaffold.record import (
+    Export,
+    Generated,
+    Record,
+    export_hash,
+    hunks,
+    read_records,
+    record_key,
+    record_texts,
+    sha256,
+)
 from scaffold.render import render
 
 if TYPE_CHECKING:
-    from pathlib import PurePosixPath
+    from collections.abc import Iterable
+    from pathlib import Path, PurePosixPath
 
     from scaffold.project import Placement
-    from scaffold.spec import LayerSpec
+    from scaffold.render import Texts
+    from scaffold.spec import LayerSpec, Request
 
 
-def plan_layer(spec: LayerSpec, place: Placement, *, force: bool = False) -> Plan:
-    """Plans the module, its test and its export.
+def plan_layer(
+    request: Request,
+    spec: LayerSpec,
+    place: Placement,
+    *,
+    team: Path | None = None,
+    force: bool = False,
+) -> Plan:
+    """Plans the module, its test, its export and its record.
 
     Args:
-        spec: The layer.
+        request: What was asked for, as the record will have it.
+        spec: The layer that the request describes.
         place: Where its files go.
+        team: A team's folder of templates.
         force: Whether files that exist with other contents are replaced.
 
     Returns:
@@ -29,28 +53,93 @@ def plan_layer(spec: LayerSpec, place: Placement, *, force: bool = False) -> Pla
     Raises:
         MplayerError: If a file cannot go where it should.
     """
-    texts = render(spec, place.package)
-    files = {
-        place.layer_dir / f"{spec.module}.py": texts.module,
-        place.test_dir / f"test_{spec.module}.py": texts.test,
-    }
+    texts = render(spec, place.package, team)
+    record = new_record(request, spec, place, texts)
     edits: dict[PurePosixPath, str] = dict.fromkeys(place.packages, "")
     if place.init is not None:
-        edits[place.init] = _with_export(spec, place, place.init)
+        before = read_text(place.root, place.init, spec.name)
+        edits[place.init] = with_export(before, record, place.init)
+        undo = hunks(before, edits[place.init])
+        export = Export(place.init, export_hash(edits[place.init]), undo)
+        record = replace(record, export=export)
+    record = _with_history(record, place, edits)
+    files = {record.module.path: texts.module, record.test.path: texts.test}
+    edits |= record_texts(record, texts.module, texts.test)
     return make_plan(place.root, files, edits, force=force)
 
 
-def _with_export(spec: LayerSpec, place: Placement, init: PurePosixPath) -> str:
+def new_record(
+    request: Request, spec: LayerSpec, place: Placement, texts: Texts
+) -> Record:
+    """Returns the record of a layer whose folders were all there before.
+
+    Args:
+        request: What was asked for.
+        spec: The layer that it describes; its kind is recorded.
+        place: Where its files go.
+        texts: Its files.
+    """
+    module = place.layer_dir / f"{spec.module}.py"
+    test = place.test_dir / f"test_{spec.module}.py"
+    return Record(
+        request=replace(request, kind=spec.kind),
+        version=__version__,
+        module=Generated(module, sha256(texts.module)),
+        test=Generated(test, sha256(texts.test)),
+        package=place.package,
+        export=Export(place.init, "", ()) if place.init else None,
+        created=(),
+        key=record_key(module),
+    )
+
+
+def with_export(source: str, record: Record, init: PurePosixPath) -> str:
+    """Returns an `__init__.py` with the export of a layer.
+
+    Raises:
+        MplayerError: If it cannot be edited with certainty.
+    """
     from scaffold.exports import add_export
 
-    path = place.root / init
+    module, name = record.module.path.stem, record.request.name
     try:
-        source = path.read_bytes().decode("utf-8") if path.exists() else ""
-        return add_export(source, spec.module, spec.name, place.package)
-    except UnicodeDecodeError as error:
-        raise MplayerError(
-            f"'{init}' is not UTF-8, so it cannot gain the export of {spec.name}. "
-            "Convert it, or choose another folder with --layer-dir."
-        ) from error
+        return add_export(source, module, name, record.package)
     except MplayerError as error:
         raise MplayerError(f"'{init}': {error}") from error
+
+
+def read_text(root: Path, init: PurePosixPath, name: str) -> str:
+    """Returns the text of an `__init__.py`, or "" where there is none.
+
+    Raises:
+        MplayerError: If it is not UTF-8.
+    """
+    path = root / init
+    try:
+        return path.read_bytes().decode("utf-8") if path.exists() else ""
+    except UnicodeDecodeError as error:
+        raise MplayerError(
+            f"'{init}' is not UTF-8, so the export of {name} cannot be edited. "
+            "Convert it, or choose another folder with --layer-dir."
+        ) from error
+
+
+def _with_history(
+    record: Record, place: Placement, edits: Iterable[PurePosixPath]
+) -> Record:
+    """Adds what came with this layer, or with others that use it too.
+
+    What one layer has brought the next ones keep alive: the last to go takes it away.
+    """
+    root = place.root
+    files = [record.module.path, record.test.path, *edits]
+    parents = {parent for path in files for parent in path.parents if parent.name}
+    created = {path for path in (*parents, *edits) if not (root / path).exists()}
+    for other in read_records(root):
+        created |= {path for path in other.created if path in {*parents, *edits}}
+        if other.key == record.key:
+            created |= {*other.created}
+            if other.export and record.export and not record.export.undo:
+                # The export is there already: how it came is what that record says.
+                record = replace(record, export=other.export)
+    return replace(record, created=tuple(sorted(created)))

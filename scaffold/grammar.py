@@ -15,7 +15,7 @@ from scaffold.call import analyse, parse_call
 from scaffold.errors import MplayerError, nearest
 from scaffold.functions import ACTIVATIONS
 from scaffold.initializers import parse_initializer, require_initializable
-from scaffold.kinds import Kind, kind_names, load_kind
+from scaffold.kinds import Kind, kind_names, load_kind, templates_dir
 from scaffold.names import parse_name, require_ascii, require_variable_name
 from scaffold.spec import (
     Argument,
@@ -23,12 +23,14 @@ from scaffold.spec import (
     Dim,
     Initializer,
     LayerSpec,
+    Request,
     Scalar,
     Weight,
 )
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
+    from pathlib import Path
 
 __all__ = [
     "OPTIONS",
@@ -40,6 +42,7 @@ __all__ = [
     "parse_doc",
     "parse_name",
     "parse_options",
+    "parse_request",
     "parse_weights",
 ]
 
@@ -97,6 +100,7 @@ def parse(
     kind: str | None = None,
     options: str | Sequence[str] = (),
     doc: str | None = None,
+    team: Path | None = None,
 ) -> LayerSpec:
     """Returns the layer that these texts describe.
 
@@ -108,6 +112,7 @@ def parse(
         kind: A name in the catalogue; None: the first whose roles fit the weights.
         options: Some of `regularizers` and `constraints`, or a text that lists them.
         doc: The first line of the class docstring.
+        team: A team's folder of templates, whose kinds come before ours.
 
     Returns:
         A spec whose generated module passes its generated tests.
@@ -116,19 +121,23 @@ def parse(
         MplayerError: If there is none, with the value, its flag and a way out.
     """
     class_name = parse_name(name)
-    chosen = load_kind(kind) if kind is not None else None
+    chosen = load_kind(kind, team) if kind is not None else None
     chosen_options = parse_options(options)
     declared = list(parse_arguments(arguments))
     if weights is None:
-        chosen = chosen or load_kind(kind_names()[0])
+        chosen = chosen or load_kind(kind_names(team)[0], team)
         texts = parse_weights(chosen.weights)
         known = {argument.name for argument in declared}
         own = parse_arguments(chosen.arguments)
         declared += [argument for argument in own if argument.name not in known]
     else:
         texts = parse_weights(weights)
-    chosen = chosen or _kind_for(texts, with_call=call is not None)
-    specified = [_specified(text, chosen, with_call=call is not None) for text in texts]
+    kinds = [load_kind(name, team) for name in kind_names(team)]
+    with_call = call is not None
+    chosen = chosen or _kind_for(texts, kinds, with_call=with_call)
+    specified = [
+        _specified(text, (chosen, *kinds), with_call=with_call) for text in texts
+    ]
     all_arguments = _with_sizes(specified, declared)
     _require_distinct(specified, all_arguments, chosen_options)
     analysis = analyse(
@@ -136,7 +145,10 @@ def parse(
         specified,
         all_arguments,
         chosen.large,
-        rehearsed=not _is_proven(texts, all_arguments, call),
+        rehearsed=not (
+            chosen.templates == templates_dir()
+            and _is_proven(texts, all_arguments, call)
+        ),
     )
     return LayerSpec(
         name=class_name,
@@ -150,6 +162,28 @@ def parse(
         output_shape=analysis.output_shape,
         any_rank=analysis.any_rank,
         large=analysis.large,
+    )
+
+
+def parse_request(request: Request, team: Path | None = None) -> LayerSpec:
+    """Returns the layer that was asked for; see `parse`.
+
+    Args:
+        request: The texts.
+        team: A team's folder of templates.
+
+    Raises:
+        MplayerError: As `parse` does.
+    """
+    return parse(
+        request.name,
+        weights=request.weights,
+        arguments=request.arguments,
+        call=request.call,
+        kind=request.kind,
+        options=request.options,
+        doc=request.doc,
+        team=team,
     )
 
 
@@ -561,9 +595,10 @@ def _is_proven(
     )
 
 
-def _kind_for(texts: Sequence[WeightText], *, with_call: bool) -> Kind:
+def _kind_for(
+    texts: Sequence[WeightText], kinds: Sequence[Kind], *, with_call: bool
+) -> Kind:
     """Returns the first kind whose roles fit, or what says that none does."""
-    kinds = [load_kind(name) for name in kind_names()]
     names = {text.name for text in texts}
     trainable = [text.name for text in texts if text.trainable]
 
@@ -580,8 +615,9 @@ def _kind_for(texts: Sequence[WeightText], *, with_call: bool) -> Kind:
     return fitting or (max(kinds, key=share) if with_call else kinds[0])
 
 
-def _specified(text: WeightText, kind: Kind, *, with_call: bool) -> Weight:
-    """Returns the weight, with what its text leaves to its role."""
+def _specified(text: WeightText, kinds: Sequence[Kind], *, with_call: bool) -> Weight:
+    """Returns the weight, with what its text leaves to its role in the first kind."""
+    kind = kinds[0]
     name, role = text.name, kind.role_of(text.name)
     shape = text.shape
     if shape is None:
@@ -601,7 +637,7 @@ def _specified(text: WeightText, kind: Kind, *, with_call: bool) -> Weight:
     if initializer is None:
         integral = text.dtype is not None and text.dtype not in FLOATS
         initializer = Initializer(
-            "zeros" if integral else _initializer_for(name, kind, len(shape))
+            "zeros" if integral else _initializer_for(name, kinds, len(shape))
         )
     require_initializable(initializer, name, len(shape), text.dtype)
     return Weight(
@@ -614,13 +650,12 @@ def _specified(text: WeightText, kind: Kind, *, with_call: bool) -> Weight:
     )
 
 
-def _initializer_for(name: str, kind: Kind, rank: int) -> str:
+def _initializer_for(name: str, kinds: Sequence[Kind], rank: int) -> str:
     """Returns an initializer for a weight that was given none.
 
     A name tells more than a shape: `gamma` starts at 1 in every kind. What draws at
     random is for matrices alone.
     """
-    kinds = (kind, *map(load_kind, kind_names()))
     roles = [role for each in kinds if (role := each.role_of(name))]
     matrix = rank > 1
     if roles and (matrix or roles[0].initializer in ("zeros", "ones")):

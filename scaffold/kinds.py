@@ -2,16 +2,25 @@
 
 A kind says what names alone mean: `--weights w,b` is a kernel and a bias because the
 `dense` kind has roles with these names.
+
+A team's folder of templates has the layout of ours. It comes first: what it has
+replaces ours, file by file, and its further kinds join the catalogue. A package may
+ship kinds too, by an entry point of the group `mplayer.templates`.
 """
 
 from __future__ import annotations
 
 import functools
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from scaffold.errors import MplayerError, nearest
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Collection
+
+ENTRY_POINTS = "mplayer.templates"
 
 
 @dataclass(frozen=True)
@@ -37,6 +46,8 @@ class Kind:
     """
 
     name: str
+    templates: Path
+    """The folder of templates that has it: ours, a team's or a package's."""
     summary: str
     hazard: str
     example: str
@@ -52,38 +63,131 @@ class Kind:
 
 @functools.cache
 def templates_dir() -> Path:
-    """Returns the templates: inside an installed package, beside it in a checkout."""
+    """Returns our templates: inside an installed package, beside it in a checkout."""
     package = Path(__file__).resolve().parent
     installed = package / "templates"
     return installed if installed.is_dir() else package.parent / "templates"
 
 
 @functools.cache
-def kind_names() -> tuple[str, ...]:
-    """Returns the names of all kinds, in the order in which they are tried."""
-    kinds = templates_dir() / "layer" / "kinds"
-    return tuple(sorted(path.parent.name for path in kinds.glob("*/kind.toml")))
+def kind_names(team: Path | None = None) -> tuple[str, ...]:
+    """Returns the names of our kinds, then of a team's, as they are tried in turn."""
+    ours = _kinds_in(templates_dir())
+    return (*ours, *(name for name in _kinds_in(team) if name not in ours))
 
 
 @functools.cache
-def load_kind(name: str) -> Kind:
+def packaged_kinds() -> dict[str, Path]:
+    """Returns the kinds that installed packages ship, and the folder of each.
+
+    Reading the metadata of all packages takes as long as a run of `mplayer new`, so
+    only a name that is not ours, or the whole catalogue, asks for it.
+    """
+    from importlib.metadata import entry_points
+    from importlib.util import find_spec
+
+    found: dict[str, Path] = {}
+    for entry in sorted(entry_points(group=ENTRY_POINTS), key=lambda entry: entry.name):
+        try:
+            spec = find_spec(entry.module)
+        except ImportError:
+            spec = None
+        places = (spec.submodule_search_locations if spec else None) or []
+        for folder in map(Path, places):
+            found.update(dict.fromkeys(_kinds_in(folder), folder))
+    return found
+
+
+@functools.cache
+def load_kind(name: str, team: Path | None = None) -> Kind:
     """Returns the kind of this name.
 
+    Args:
+        name: Its name.
+        team: A team's folder of templates.
+
     Raises:
-        MplayerError: If there is none.
+        MplayerError: If there is none, or its `kind.toml` is not what it should be.
     """
-    if name not in kind_names():
-        known = ", ".join(kind_names())
-        raise MplayerError(
-            f"--kind: there is no kind {name!r}.{nearest(name, kind_names())} "
-            f"The kinds are {known}."
-        )
-    fields = _read_toml(templates_dir() / "layer" / "kinds" / name / "kind.toml")
-    roles = tuple(
-        Role(**{**role, "names": tuple(role["names"])}) for role in fields.pop("roles")
+    for folder in (team, templates_dir()):
+        if folder and name in _kinds_in(folder):
+            return _read_kind(name, folder)
+    packaged = packaged_kinds()
+    if name in packaged:
+        return _read_kind(name, packaged[name])
+    known = (*kind_names(team), *packaged)
+    raise MplayerError(
+        f"--kind: there is no kind {name!r}.{nearest(name, known)} "
+        f"The kinds are {', '.join(known)}."
     )
-    arguments = tuple(fields.pop("arguments"))
-    return Kind(name=name, roles=roles, arguments=arguments, **fields)
+
+
+def _kinds_in(folder: Path | None) -> tuple[str, ...]:
+    kinds = folder / "layer" / "kinds" if folder else None
+    paths = kinds.glob("*/kind.toml") if kinds else ()
+    return tuple(sorted(path.parent.name for path in paths))
+
+
+def _read_kind(name: str, templates: Path) -> Kind:
+    path = templates / "layer" / "kinds" / name / "kind.toml"
+    table = _read_toml(path)
+    roles = table.pop("roles", None)
+    if not _holds(roles, dict):
+        raise MplayerError(f"'{path}' needs at least one [[roles]] table.")
+    values = _checked(path, "", table, Kind, {"name", "templates", "roles"})
+    return Kind(
+        name=name,
+        templates=templates,
+        roles=tuple(Role(**_checked(path, "roles: ", role, Role)) for role in roles),
+        **values,
+    )
+
+
+def _checked(
+    path: Path,
+    where: str,
+    table: dict[str, Any],
+    made: type[Kind | Role],
+    apart: Collection[str] = (),
+) -> dict[str, Any]:
+    """The values of a table, if they are the fields of the class made of them."""
+    types = {field.name: field.type for field in fields(made)}
+    known = [name for name in types if name not in apart]
+    for key in table:
+        if key not in known:
+            raise MplayerError(
+                f"'{path}': {where}there is no key '{key}'; the keys are"
+                f" {', '.join(known)}.{nearest(key, known)}"
+            )
+    for key in known:
+        if key not in table:
+            raise MplayerError(f"'{path}': {where}the key '{key}' is missing.")
+        kind, holds = _TYPES[str(types[key])]
+        if not holds(table[key]):
+            raise MplayerError(
+                f"'{path}': {where}{key} must be {kind}. Received: {table[key]!r}."
+            )
+    return {k: tuple(v) if isinstance(v, list) else v for k, v in table.items()}
+
+
+def _holds(value: object, kind: type, *, empty: bool = False) -> bool:
+    """Whether it is a list of values of one type."""
+    return (
+        isinstance(value, list)
+        and (empty or bool(value))
+        and all(isinstance(item, kind) for item in value)
+    )
+
+
+_TYPES: dict[str, tuple[str, Callable[[object], bool]]] = {
+    "str": ("a string", lambda value: isinstance(value, str)),
+    "bool": ("true or false", lambda value: isinstance(value, bool)),
+    "float": ("a positive float", lambda value: isinstance(value, float) and value > 0),
+    "tuple[str, ...]": (
+        "a list of strings",
+        lambda value: _holds(value, str, empty=True),
+    ),
+}
 
 
 def _read_toml(path: Path) -> dict[str, Any]:
@@ -92,5 +196,8 @@ def _read_toml(path: Path) -> dict[str, Any]:
 
     name = "tomllib" if sys.version_info >= (3, 11) else "tomli"
     toml = importlib.import_module(name)
-    fields: dict[str, Any] = toml.loads(path.read_text(encoding="utf-8"))
-    return fields
+    try:
+        table: dict[str, Any] = toml.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise MplayerError(f"'{path}' cannot be read: {error}.") from error
+    return table

@@ -15,7 +15,9 @@ from scaffold.errors import MplayerError
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
-Status = Literal["create", "identical", "update", "conflict"]
+Status = Literal[
+    "create", "update", "identical", "conflict", "merge", "marked", "delete"
+]
 
 JSON_VERSION = 1
 
@@ -27,18 +29,34 @@ class Change:
     path: PurePosixPath
     before: bytes | None
     """None where there is no file yet."""
-    after: bytes
+    after: bytes | None
+    """None where the file shall go."""
     replaceable: bool = False
-    """Whether other contents may be replaced: it is an edit, or was forced."""
+    """Whether what is there may be replaced, or go: an edit, or it was forced."""
+    merged: Literal["merge", "marked"] | None = None
+    """Whether the user's edits are in `after`, and whether conflicts are marked there."""
 
     @property
     def status(self) -> Status:
         """What publishing the change means."""
-        if self.before is None:
-            return "create"
         if self.before == self.after:
             return "identical"
-        return "update" if self.replaceable else "conflict"
+        if self.before is None:
+            return "create"
+        if self.merged:
+            return self.merged
+        if not self.replaceable:
+            return "conflict"
+        return "delete" if self.after is None else "update"
+
+
+@dataclass(frozen=True)
+class Merged:
+    """A file of the user's with a new version of the template in it."""
+
+    text: str
+    conflicts: bool
+    """Whether it holds conflict markers, so that it cannot be Python yet."""
 
 
 @dataclass(frozen=True)
@@ -47,6 +65,8 @@ class Plan:
 
     root: Path
     changes: tuple[Change, ...]
+    folders: tuple[PurePosixPath, ...] = ()
+    """Folders that go, if they are empty afterwards."""
 
     @property
     def conflicts(self) -> tuple[Change, ...]:
@@ -55,7 +75,7 @@ class Plan:
 
     def diff(self) -> str:
         """Returns the plan as a patch, conflicts included; `git apply` takes it."""
-        return "".join(map(_diff, self.changes))
+        return "".join(_diff(c) for c in self.changes if c.path.suffix != ".pyc")
 
     def as_json(self) -> dict[str, object]:
         """Returns the plan for machines; new keys may come, these stay."""
@@ -74,7 +94,10 @@ def make_plan(
     texts: Mapping[PurePosixPath, str],
     edits: Mapping[PurePosixPath, str],
     *,
-    force: bool,
+    force: bool = False,
+    merged: Mapping[PurePosixPath, Merged] | None = None,
+    removed: Mapping[PurePosixPath, bool] | None = None,
+    folders: Iterable[PurePosixPath] = (),
 ) -> Plan:
     """Compares texts with what is on disk, and checks that they can be written.
 
@@ -83,27 +106,49 @@ def make_plan(
         texts: New files. One that exists with other contents is a conflict.
         edits: New contents of files that the caller has read, or of missing ones.
         force: Whether conflicts are updates.
+        merged: Files of the user's that gain a new version of their template.
+        removed: Files that go, and whether they may: one that may not is a conflict.
+        folders: Folders that go, if they are empty afterwards.
 
     Returns:
-        The plan, in the order of `texts` and then `edits`.
+        The plan, in the order of these arguments.
 
     Raises:
         MplayerError: If a path leaves `root`, something other than a file or a folder
             is in its way, another file would shadow it or be shadowed, or a module
             does not parse.
     """
-    paths = (*texts, *edits)
-    for path in paths:
+    merged, removed, folders = merged or {}, removed or {}, tuple(folders)
+    written = (*texts, *merged, *edits)
+    for path in (*written, *removed, *folders):
         _require_contained(root, path)
-    listing = _Listing(root, paths)
-    changes = []
-    for path, text in (*texts.items(), *edits.items()):
+    listing = _Listing(root, written)
+    for path in written:
         listing.require_free(path)
-        after = _encoded(path, text)
-        before = _read(root, path)
-        replaceable = force or path in edits
-        changes.append(Change(path, before, after, replaceable))
-    return Plan(root, tuple(changes))
+    changes = [
+        *(_change(root, path, text, force) for path, text in texts.items()),
+        *(_merge(root, path, merge) for path, merge in merged.items()),
+        *(_change(root, path, text, True) for path, text in edits.items()),
+        *(
+            Change(path, _read(root, path), None, force or may_go)
+            for path, may_go in removed.items()
+        ),
+    ]
+    return Plan(root, tuple(changes), folders)
+
+
+def _change(root: Path, path: PurePosixPath, text: str, replaceable: bool) -> Change:
+    after = _encoded(path, text)
+    if path.suffix == ".py":
+        _require_python(path, after)
+    return Change(path, _read(root, path), after, replaceable)
+
+
+def _merge(root: Path, path: PurePosixPath, merge: Merged) -> Change:
+    # The user's part of it need be no Python.
+    after = _encoded(path, merge.text)
+    merged: Literal["merge", "marked"] = "marked" if merge.conflicts else "merge"
+    return Change(path, _read(root, path), after, merged=merged)
 
 
 @contextlib.contextmanager
@@ -238,17 +283,13 @@ def _read(root: Path, path: PurePosixPath) -> bytes | None:
 
 
 def _encoded(path: PurePosixPath, text: str) -> bytes:
-    """The bytes of a text; those of a module must parse."""
     try:
-        data = text.encode("utf-8")
+        return text.encode("utf-8")
     except UnicodeEncodeError as error:
         raise MplayerError(
             f"'{path}' would hold a character that UTF-8 has not: {error}. Leave it out"
             " of --doc."
         ) from error
-    if path.suffix == ".py":
-        _require_python(path, data)
-    return data
 
 
 def _require_python(path: PurePosixPath, data: bytes) -> None:
@@ -275,12 +316,14 @@ def _diff(change: Change) -> str:
     header = [f"diff --git {old} {new}\n"]
     if change.before is None:
         header.append("new file mode 100644\n")
+    if change.after is None:
+        header.append("deleted file mode 100644\n")
     hunks = difflib.unified_diff(
         _lines(change.before or b""),
-        _lines(change.after),
+        _lines(change.after or b""),
         # A tab ends a name that holds a space.
         "/dev/null" if change.before is None else _ended(old),
-        _ended(new),
+        "/dev/null" if change.after is None else _ended(new),
     )
     return "".join(header) + "".join(map(_with_end, hunks))
 

@@ -8,8 +8,8 @@ from pathlib import Path, PurePosixPath
 
 from scaffold.errors import MplayerError, nearest
 
-_ROOT_MARKERS = ("pyproject.toml", "setup.cfg", "setup.py", ".git")
-_SETTINGS = ("layer-dir", "test-dir")
+_ROOT_MARKERS = ("pyproject.toml", "setup.cfg", "setup.py", ".git", ".mplayer")
+_SETTINGS = ("layer-dir", "test-dir", "templates")
 _TABLE = "[tool.mplayer]"
 # Folders that may hold an `__init__.py` and yet are not what a project is about.
 # fmt: off
@@ -69,6 +69,31 @@ def place(
             f"'{error.filename}': {error.strerror}. Choose another folder with"
             " --layer-dir or --test-dir."
         ) from error
+
+
+def team_templates(cwd: Path, flag: str | None = None) -> Path | None:
+    """Returns a team's folder of templates: that of the flag, or of `[tool.mplayer]`.
+
+    Args:
+        cwd: The current folder.
+        flag: `--templates`, relative to `cwd`.
+
+    Raises:
+        MplayerError: If there is no such folder, or it is not laid out as ours.
+    """
+    cwd = Path(os.path.normpath(cwd.absolute()))
+    root = cwd if _is_empty(cwd) else _project_root(cwd)
+    setting = _settings(root, _read_pyproject(root)).get("templates")
+    if flag is None and setting is None:
+        return None
+    folder = cwd / flag if flag is not None else root / str(setting)
+    origin = "--templates" if flag is not None else f"{_TABLE} templates"
+    if not (folder / "layer").is_dir():
+        raise MplayerError(
+            f"{origin}: '{folder}' holds no folder 'layer' with templates. Begin with a"
+            f" copy: mplayer kinds --eject dense --templates {flag or setting}"
+        )
+    return folder
 
 
 def _place(cwd: Path, layer_dir: str | None, test_dir: str | None) -> Placement:
@@ -163,7 +188,7 @@ def _settings(root: Path, pyproject: dict[str, object]) -> dict[str, str]:
     for key, value in table.items():
         if key not in _SETTINGS:
             raise MplayerError(
-                f"{where} has no key '{key}'; its keys are {' and '.join(_SETTINGS)}."
+                f"{where} has no key '{key}'; its keys are {', '.join(_SETTINGS)}."
                 f"{nearest(key, _SETTINGS)}"
             )
         if not isinstance(value, str) or Path(value).anchor:

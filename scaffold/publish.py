@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from scaffold.errors import MplayerError
+from scaffold.journal import JOURNAL, Journal, Move, remove_folders
 from scaffold.plan import os_errors_of
 
 if TYPE_CHECKING:
@@ -34,7 +35,8 @@ def publish(plan: Plan) -> None:
     New contents wait in temporary files beside their targets until all are written and
     no target has changed since the plan was made; then each is moved into place. If
     anything fails before the end, all is put back. A signal that would end the process,
-    such as Ctrl-C, waits for the end of a step and counts as a failure.
+    such as Ctrl-C, waits for the end of a step and counts as a failure. A process that
+    is killed leaves a journal, by which `scaffold.journal.recover` does either.
 
     Args:
         plan: A plan without conflicts.
@@ -50,33 +52,54 @@ def publish(plan: Plan) -> None:
             f"{names} would be overwritten. See what differs with --diff, or overwrite"
             " with --force."
         )
-    changes = [c for c in plan.changes if c.status in ("create", "update")]
+    changes = [c for c in plan.changes if c.status not in ("identical", "conflict")]
     if not changes:
         return
+    # Creations come first, removals last: undoing the former loses nothing.
+    changes.sort(key=lambda c: (c.before is not None, c.after is None))
     with _signals_deferred() as checkpoint, _Undo() as undo:
-        staged = []
+        with os_errors_of(JOURNAL):
+            _make_folder((plan.root / JOURNAL).parent, undo)
+            journal = Journal(plan.root)
+            undo.add(journal.close)
+        files = []
         for change in changes:
-            checkpoint()
             with os_errors_of(change.path):
-                staged.append(_stage(plan.root, change, undo))
-        for file in staged:
+                files.append(_prepare(plan.root, change))
+        with os_errors_of(JOURNAL):
+            journal.note_temporaries(f.temporary for f in files if f.temporary)
+        for file in files:
+            checkpoint()
+            with os_errors_of(file.change.path):
+                _stage(file, undo)
+        for file in files:
             checkpoint()
             with os_errors_of(file.change.path):
                 _require_unchanged(file)
-        # Creations come first ("create" < "update"): undoing one loses nothing.
-        for file in sorted(staged, key=lambda file: file.change.status):
+        folders = [plan.root / folder for folder in plan.folders]
+        moves = [Move(f.target, f.temporary, f.change.before) for f in files]
+        with os_errors_of(JOURNAL):
+            journal.note_moves(moves, folders)
+        for file in files:
             with os_errors_of(file.change.path):
                 _move(file, undo)
             checkpoint()
+        with os_errors_of(JOURNAL):
+            for folder in remove_folders(folders):
+                undo.add(functools.partial(os.mkdir, folder))
+            journal.close()
+            # It was made for the journal, if nothing else is in it.
+            remove_folders([(plan.root / JOURNAL).parent])
 
 
 @dataclass(frozen=True)
-class _Staged:
-    """A change whose new contents are on disk, beside the file that they shall be."""
+class _File:
+    """A change and where its new contents wait, beside the file that they shall be."""
 
     change: Change
     target: Path
-    temporary: Path
+    temporary: Path | None
+    """None where the file shall go."""
     mode: int | None
     """The permission bits of the file that is there."""
 
@@ -140,17 +163,32 @@ def _signals_deferred() -> Iterator[Callable[[], None]]:
             signal.raise_signal(waiting[0])
 
 
-def _stage(root: Path, change: Change, undo: _Undo) -> _Staged:
-    # A link to a file stays: what it leads to is replaced.
-    target = Path(os.path.realpath(root / change.path))
-    _make_folder(target.parent, undo)
+def _prepare(root: Path, change: Change) -> _File:
+    # A link to a file stays, if the file does: what it leads to is replaced.
+    where = root / change.path
+    target = Path(os.path.realpath(where)) if change.after is not None else where
     mode = None
     if change.before is not None:
         mode = stat.S_IMODE(target.stat().st_mode)
         if not os.access(target, os.W_OK):
             raise PermissionError(errno.EACCES, "the file is read-only", str(target))
-    temporary = _write_temporary(target.parent, change.after, mode, undo)
-    return _Staged(change, target, temporary, mode)
+    temporary = None if change.after is None else _temporary_beside(target)
+    return _File(change, target, temporary, mode)
+
+
+def _remove_folder(folder: Path) -> None:
+    # If someone else has put a file there since, it is theirs now.
+    remove_folders([folder])
+
+
+def _temporary_beside(target: Path) -> Path:
+    return target.parent / f".mplayer-{os.urandom(8).hex()}.tmp"
+
+
+def _stage(file: _File, undo: _Undo) -> None:
+    if file.temporary is not None and file.change.after is not None:
+        _make_folder(file.target.parent, undo)
+        _write_temporary(file.temporary, file.change.after, file.mode, undo)
 
 
 def _make_folder(folder: Path, undo: _Undo) -> None:
@@ -163,17 +201,7 @@ def _make_folder(folder: Path, undo: _Undo) -> None:
         undo.add(functools.partial(_remove_folder, path))
 
 
-def _remove_folder(folder: Path) -> None:
-    try:
-        folder.rmdir()
-    except OSError as error:
-        # Someone else has put a file there since: it is theirs now.
-        if error.errno not in (errno.ENOTEMPTY, errno.EEXIST, errno.ENOENT):
-            raise
-
-
-def _write_temporary(folder: Path, data: bytes, mode: int | None, undo: _Undo) -> Path:
-    path = folder / f".mplayer-{os.urandom(8).hex()}.tmp"
+def _write_temporary(path: Path, data: bytes, mode: int | None, undo: _Undo) -> None:
     # Made by open(), not by tempfile, so that the umask rules and nothing is imported.
     with path.open("xb") as file:
         undo.add(lambda: path.unlink(missing_ok=True))
@@ -182,10 +210,9 @@ def _write_temporary(folder: Path, data: bytes, mode: int | None, undo: _Undo) -
         os.fsync(file.fileno())
     if mode is not None:
         path.chmod(mode)
-    return path
 
 
-def _require_unchanged(file: _Staged) -> None:
+def _require_unchanged(file: _File) -> None:
     before = file.change.before
     if before is None:
         same = not os.path.lexists(file.target)
@@ -195,26 +222,29 @@ def _require_unchanged(file: _Staged) -> None:
         raise _changed(file)
 
 
-def _changed(file: _Staged) -> MplayerError:
+def _changed(file: _File) -> MplayerError:
     return MplayerError(
         f"'{file.change.path}' was changed by someone else meanwhile. Nothing was"
         " written: run the command again."
     )
 
 
-def _move(file: _Staged, undo: _Undo) -> None:
-    if file.change.before is None:
-        _create(file, undo)
+def _move(file: _File, undo: _Undo) -> None:
+    if file.temporary is None:
+        file.target.unlink()
+        undo.add(lambda: _restore(file))
+    elif file.change.before is None:
+        _create(file, file.temporary, undo)
     else:
         file.temporary.replace(file.target)
         undo.add(lambda: _restore(file))
 
 
-def _create(file: _Staged, undo: _Undo) -> None:
+def _create(file: _File, temporary: Path, undo: _Undo) -> None:
     """Moves a new file into place; never over one that has appeared meanwhile."""
     try:
         try:
-            os.link(file.temporary, file.target)
+            os.link(temporary, file.target)
             linked = True
         except OSError as error:
             if error.errno not in _NO_LINKS:
@@ -225,14 +255,15 @@ def _create(file: _Staged, undo: _Undo) -> None:
         raise _changed(file) from error
     undo.add(lambda: file.target.unlink(missing_ok=True))
     if linked:
-        file.temporary.unlink()
+        temporary.unlink()
     else:
-        file.temporary.replace(file.target)
+        temporary.replace(file.target)
 
 
-def _restore(file: _Staged) -> None:
-    """Writes back what an update has replaced."""
+def _restore(file: _File) -> None:
+    """Writes back what was replaced or removed."""
     # If this fails too, the temporary file is left: it holds what the user had.
     old = file.change.before or b""
-    path = _write_temporary(file.target.parent, old, file.mode, _Undo())
+    path = _temporary_beside(file.target)
+    _write_temporary(path, old, file.mode, _Undo())
     path.replace(file.target)

@@ -8,10 +8,11 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from scaffold.errors import MplayerError
-from scaffold.kinds import templates_dir
+from scaffold.kinds import load_kind, templates_dir
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
+    from pathlib import Path
 
     from jinja2 import Environment
 
@@ -68,41 +69,80 @@ class _Check:
         return f"\n{' ' * 12}".join(lines)
 
 
-def render(spec: LayerSpec, package: str = "") -> Texts:
+def render(spec: LayerSpec, package: str = "", team: Path | None = None) -> Texts:
     """Renders a layer's module and its test.
 
     Args:
         spec: A valid layer.
         package: Dotted package from which the test imports the module; "" where the
             module stands alone.
+        team: A team's folder of templates; each that it has stands for ours.
 
     Returns:
         Both texts, formatted as `ruff format` would, in lines of at most 88 columns.
 
     Raises:
-        MplayerError: If a line cannot be brought below 88 columns.
+        MplayerError: If a line cannot be brought below 88 columns, or a template that
+            is not ours fails.
     """
-    environment = _environment()
-    module = environment.get_template(f"kinds/{spec.kind}/layer.py.jinja")
-    test = environment.get_template("test_layer.py.jinja")
-    return Texts(
-        module=_fold(module.render(_module_context(spec))),
-        test=_fold(test.render(_test_context(spec, package))),
+    kind = load_kind(spec.kind, team)
+    folders = dict.fromkeys(
+        folder / "layer" for folder in (team, kind.templates, templates_dir()) if folder
+    )
+    environment = _environment(tuple(folders))
+
+    def rendered(template: str, context: Mapping[str, object]) -> str:
+        if len(folders) == 1:
+            return environment.get_template(template).render(context)
+        try:
+            return environment.get_template(template).render(context)
+        except Exception as error:
+            raise _template_fault(template, tuple(folders), error) from error
+
+    module = rendered(f"kinds/{kind.name}/layer.py.jinja", _module_context(spec))
+    test = rendered("test_layer.py.jinja", _test_context(spec, package))
+    return Texts(module=_fold(module), test=_fold(test))
+
+
+def _template_fault(
+    template: str, folders: Sequence[Path], error: Exception
+) -> MplayerError:
+    """Says which template of which folder has failed, and at which line."""
+    import traceback
+
+    from jinja2 import TemplateSyntaxError
+
+    name, line = template, 0
+    if isinstance(error, TemplateSyntaxError):
+        name, line = error.filename or error.name or template, error.lineno
+    else:
+        for frame in traceback.extract_tb(error.__traceback__):
+            if frame.filename.endswith(".jinja"):
+                name, line = frame.filename, frame.lineno or 0
+    where = next((f / name for f in folders if (f / name).is_file()), name)
+    at = f", line {line}" if line else ""
+    return MplayerError(
+        f"The template '{where}'{at} cannot be rendered: {type(error).__name__}:"
+        f" {error}. Mend it there, or take it out of the folder to have mplayer's own."
     )
 
 
 @functools.cache
-def _environment() -> Environment:
+def _environment(folders: tuple[Path, ...]) -> Environment:
+    """Makes what renders; templates that are not ours do it in Jinja's sandbox."""
     from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
+    if len(folders) > 1:
+        from jinja2.sandbox import ImmutableSandboxedEnvironment as Environment
+
     environment = Environment(
-        loader=FileSystemLoader(templates_dir() / "layer"),
+        loader=FileSystemLoader(folders),
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
         keep_trailing_newline=True,
         # The texts are Python, not HTML.
-        autoescape=False,  # noqa: S701
+        autoescape=False,
     )
     environment.filters["wrap"] = _wrap
     return environment

@@ -63,6 +63,22 @@ class Argument:
 
 
 @dataclass(frozen=True)
+class Request:
+    """A layer as it was asked for: texts of a command line, a record or a prompt.
+
+    `scaffold.grammar.parse` has what each means; None is its default.
+    """
+
+    name: str
+    weights: str | None = None
+    arguments: tuple[str, ...] = ()
+    call: str | None = None
+    kind: str | None = None
+    options: str = ""
+    doc: str | None = None
+
+
+@dataclass(frozen=True)
 class LayerSpec:
     """A layer that can be rendered, with what its call was found to do.
 

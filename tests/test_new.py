@@ -105,8 +105,14 @@ def test_json_reports_the_same_plan(tmp_path: Path) -> None:
     assert (planned.pop("written"), done.pop("written")) == (False, True)
     assert planned == done
     assert done["files"] == [
-        {"path": "my_layer.py", "status": "create"},
-        {"path": "test_my_layer.py", "status": "create"},
+        {"path": path, "status": "create"}
+        for path in (
+            "my_layer.py",
+            "test_my_layer.py",
+            ".mplayer/my_layer.json",
+            ".mplayer/my_layer.module.txt",
+            ".mplayer/my_layer.test.txt",
+        )
     ]
 
 

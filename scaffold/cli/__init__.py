@@ -14,6 +14,8 @@ import typer
 from scaffold import __version__
 from scaffold.cli.new import new
 from scaffold.cli.outcome import outcome
+from scaffold.cli.remove import remove
+from scaffold.cli.update import update
 from scaffold.errors import INTERRUPTED
 
 app = typer.Typer(
@@ -26,7 +28,8 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-app.command()(outcome(new))
+for command in (new, update, remove):
+    app.command()(outcome(command))
 
 
 def _print_version(value: bool) -> None:

@@ -12,10 +12,15 @@ from scaffold.kinds import kind_names, load_kind
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
+    from pathlib import Path
 
 
 def ask(
-    name: str, kind: str | None, arguments: Sequence[str], call: str | None
+    name: str,
+    kind: str | None,
+    arguments: Sequence[str],
+    call: str | None,
+    team: Path | None,
 ) -> tuple[str, list[str], str]:
     """Asks for what the command line did not say.
 
@@ -24,6 +29,7 @@ def ask(
         kind: The kind, whose defaults are offered; None: that of the first kind.
         arguments: Arguments that were given; if there are any, none are asked for.
         call: The call that was given; if it is None it is asked for.
+        team: A team's folder of templates.
 
     Returns:
         Texts for the weights, the arguments and the call.
@@ -31,7 +37,7 @@ def ask(
     Raises:
         MplayerError: If the kind is unknown.
     """
-    defaults = load_kind(kind or kind_names()[0])
+    defaults = load_kind(kind or kind_names(team)[0], team)
     weights = _prompt("Weights", defaults.weights, parse_weights)
     chosen = list(arguments)
     if not chosen:
@@ -44,11 +50,15 @@ def ask(
         chosen = _listed(answer)
 
     def check(text: str) -> object:
-        return parse(name, weights=weights, arguments=chosen, call=text, kind=kind)
+        return parse(
+            name, weights=weights, arguments=chosen, call=text, kind=kind, team=team
+        )
 
     if call is None:
         try:
-            default = parse(name, weights=weights, arguments=chosen, kind=kind).call
+            default = parse(
+                name, weights=weights, arguments=chosen, kind=kind, team=team
+            ).call
         except MplayerError as reason:
             typer.echo(reason, err=True)
             default = None

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import shlex
 import sys
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
+from scaffold.cli.options import Diff, DryRun, Json, Templates
 from scaffold.errors import DONE, FINDINGS
 
 
@@ -39,7 +41,9 @@ def new(
     ] = None,
     kind: Annotated[
         str | None,
-        typer.Option(metavar="KIND", help="dense or scale; without it, what fits."),
+        typer.Option(
+            metavar="KIND", help="See `mplayer kinds`; without it, what fits."
+        ),
     ] = None,
     with_: Annotated[
         str,
@@ -59,16 +63,10 @@ def new(
     test_dir: Annotated[
         str | None, typer.Option(metavar="DIR", help="Folder of the test.")
     ] = None,
-    dry_run: Annotated[
-        bool,
-        typer.Option("--dry-run", help="Say what would be written; write nothing."),
-    ] = False,
-    diff: Annotated[
-        bool, typer.Option("--diff", help="Show it as a diff; write nothing.")
-    ] = False,
-    json: Annotated[
-        bool, typer.Option("--json", help="Report as JSON on standard output.")
-    ] = False,
+    templates: Templates = None,
+    dry_run: DryRun = False,
+    diff: Diff = False,
+    json: Json = False,
     force: Annotated[
         bool, typer.Option("--force", help="Replace files that differ.")
     ] = False,
@@ -78,32 +76,41 @@ def new(
     Without --weights it asks, on a terminal; elsewhere it takes the defaults of the
     kind.
     """
-    from scaffold.cli.show import show
+    from scaffold.cli.show import settle, show
     from scaffold.generate import plan_layer
-    from scaffold.grammar import parse, parse_name
-    from scaffold.project import place
+    from scaffold.grammar import parse_name, parse_request
+    from scaffold.project import place, team_templates
     from scaffold.publish import publish
+    from scaffold.spec import Request
 
     parse_name(name)
+    team = team_templates(Path.cwd(), templates)
     arguments = arg or []
     if weights is None and not json and sys.stdin.isatty() and sys.stderr.isatty():
         from scaffold.cli.ask import ask
 
-        weights, arguments, call = ask(name, kind, arguments, call)
-    spec = parse(
-        name,
-        weights=weights,
-        arguments=arguments,
-        call=call,
-        kind=kind,
-        options=with_,
-        doc=doc,
-    )
+        weights, arguments, call = ask(name, kind, arguments, call, team)
+    request = Request(name, weights, tuple(arguments), call, kind, with_, doc)
+    spec = parse_request(request, team)
     where = place(Path.cwd(), layer_dir, test_dir)
-    plan = plan_layer(spec, where, force=force)
+    settle(where.root, dry_run=dry_run or diff)
+    plan = plan_layer(request, spec, where, team=team, force=force)
     written = not (dry_run or diff or plan.conflicts)
     if written:
         publish(plan)
     test = where.test_dir / f"test_{spec.module}.py"
-    show(plan, where, test, written=written, diff=diff, as_json=json)
+    command = f"{where.command} {shlex.quote(str(test))}"
+    status = [] if diff else [where.reason]
+    if written and where.command_hint:
+        status.append(f"Once, so that its test finds the layer:  {where.command_hint}")
+    if written:
+        status.append(f"Run the matrix:  {command}")
+    show(
+        plan,
+        written=written,
+        diff=diff,
+        as_json=json,
+        status=status,
+        report={"reason": where.reason, "command": command},
+    )
     return FINDINGS if plan.conflicts else DONE

@@ -2,73 +2,99 @@
 
 from __future__ import annotations
 
-import shlex
 import sys
 from typing import TYPE_CHECKING
 
+from scaffold.record import FOLDER
+
 if TYPE_CHECKING:
-    from pathlib import PurePosixPath
+    from collections.abc import Iterable, Mapping
+    from pathlib import Path
 
     from scaffold.plan import Plan
-    from scaffold.project import Placement
 
-_DONE = {"create": "created", "update": "updated"}
-_TO_DO = {"create": "would create", "update": "would update"}
+_DONE = {
+    "create": "created",
+    "update": "updated",
+    "merge": "merged",
+    "marked": "CONFLICTS MARKED",
+    "delete": "removed",
+}
+_TO_DO = {
+    "create": "would create",
+    "update": "would update",
+    "merge": "would merge",
+    "marked": "would mark conflicts",
+    "delete": "would remove",
+}
 
 
 def show(
     plan: Plan,
-    place: Placement,
-    test: PurePosixPath,
     *,
     written: bool,
     diff: bool,
     as_json: bool,
+    status: Iterable[str] = (),
+    report: Mapping[str, object] | None = None,
 ) -> None:
     """Prints what was done, or would be.
 
     Args:
         plan: The plan.
-        place: Where its files go, and why.
-        test: The test file, relative to the root of the plan.
         written: Whether the plan has been published.
         diff: Whether to print the plan as a diff.
         as_json: Whether to print it as JSON.
+        status: Lines for a reader, on standard error.
+        report: What JSON says beyond the plan.
     """
-    command = f"{place.command} {shlex.quote(str(test))}"
     if as_json:
         import json
 
-        report = {
-            **plan.as_json(),
-            "written": written,
-            "reason": place.reason,
-            "command": command,
-        }
+        table = {**plan.as_json(), "written": written, **(report or {})}
         if diff:
-            report["diff"] = plan.diff()
-        print(json.dumps(report, indent=2))
+            table["diff"] = plan.diff()
+        print(json.dumps(table, indent=2))
     elif diff:
         print(plan.diff(), end="")
     else:
         words = _DONE if written else _TO_DO
-        width = max(len(words.get(c.status, c.status)) for c in plan.changes) + 2
-        for change in plan.changes:
-            print(f"{words.get(change.status, change.status):<{width}}{change.path}")
+        # The record is mplayer's own affair: --json and --diff show it.
+        changes = [c for c in plan.changes if not c.path.is_relative_to(FOLDER)]
+        said = [words.get(c.status, c.status) for c in changes]
+        width = max(map(len, said), default=0) + 2
+        for word, change in zip(said, changes, strict=True):
+            print(f"{word:<{width}}{change.path}")
     sys.stdout.flush()
     if plan.conflicts:
-        names = " and ".join(f"'{change.path}'" for change in plan.conflicts)
-        verb = "exists" if len(plan.conflicts) == 1 else "exist"
-        _say(
-            f"mplayer: {names} {verb} with other contents; nothing was written. See "
-            "the changes with --diff, or replace with --force."
+        _say(_conflict(plan))
+    elif not as_json:
+        for line in status:
+            _say(line)
+
+
+def settle(root: Path, *, dry_run: bool) -> None:
+    """Ends what a killed run has left in a folder, and says so."""
+    from scaffold.journal import recover
+
+    said = recover(root, dry_run=dry_run)
+    if said:
+        _say(f"mplayer: {said}")
+
+
+def _conflict(plan: Plan) -> str:
+    names = " and ".join(f"'{change.path}'" for change in plan.conflicts)
+    one = len(plan.conflicts) == 1
+    if all(change.after is None for change in plan.conflicts):
+        verb = "has" if one else "have"
+        return (
+            f"mplayer: {names} {verb} been edited since; nothing was removed. See what"
+            f" would go with --diff, or remove {'it' if one else 'them'} with --force."
         )
-    elif not (diff or as_json):
-        _say(place.reason)
-        if written:
-            if place.command_hint:
-                _say(f"Once, so that its test finds the layer:  {place.command_hint}")
-            _say(f"Run the matrix:  {command}")
+    return (
+        f"mplayer: {names} {'exists' if one else 'exist'} with other contents; nothing"
+        " was written. See the changes with --diff, or replace with --force."
+    )
 
 
 def _say(text: str) -> None:

@@ -1,0 +1,72 @@
+"""pristine, the user's and the new text -> merged: one file of `mplayer update`."""
+
+from __future__ import annotations
+
+import subprocess
+import tempfile
+from pathlib import Path
+
+from scaffold.errors import MplayerError
+from scaffold.plan import Merged
+
+_MARKERS = ("<<<<<<< ", ">>>>>>> ")
+
+
+def merge(pristine: str, users: str, new: str, *, label: str) -> Merged | None:
+    r"""Merges the changes of a template into a file that may have been edited.
+
+    Args:
+        pristine: The text as it was generated, in `\\n` lines.
+        users: The text that is there. If its lines end in `\\r\\n`, so do the merged.
+        new: The text as it is generated now.
+        label: What the conflict markers call the new text.
+
+    Returns:
+        The merged text; None where there is nothing to do.
+
+    Raises:
+        MplayerError: If both have changed and git is not there to merge them.
+    """
+    crlf = "\r\n" in users and "\n" not in users.replace("\r\n", "")
+    ours = users.replace("\r\n", "\n") if crlf else users
+    if new in (pristine, ours):
+        return None
+    merged = (
+        Merged(new, False) if ours == pristine else _merged(pristine, ours, new, label)
+    )
+    return (
+        Merged(merged.text.replace("\n", "\r\n"), merged.conflicts) if crlf else merged
+    )
+
+
+def holds_markers(text: str) -> bool:
+    """Returns whether conflicts of an earlier merge are still to be resolved."""
+    lines = text.splitlines()
+    return all(any(line.startswith(m) for line in lines) for m in _MARKERS)
+
+
+def _merged(pristine: str, ours: str, new: str, label: str) -> Merged:
+    with tempfile.TemporaryDirectory() as folder:
+        texts = {"yours": ours, "pristine": pristine, label: new}
+        paths = [Path(folder, str(i)) for i in range(3)]
+        for path, text in zip(paths, texts.values(), strict=True):
+            path.write_bytes(text.encode())
+        labels = [part for name in texts for part in ("-L", name)]
+        try:
+            run = subprocess.run(
+                ["git", "merge-file", "--stdout", *labels, *paths],
+                capture_output=True,
+                check=False,
+            )
+        except OSError as error:
+            raise MplayerError(
+                "It has been edited, and its template has changed: git is needed to"
+                f" merge the two, but does not start ({error.strerror}). Install git, or"
+                " take the template's with --force."
+            ) from error
+    # It is the count of conflicts, up to 127; an error is above.
+    if run.returncode > 127:  # noqa: PLR2004
+        raise MplayerError(
+            f"git cannot merge it: {run.stderr.decode(errors='replace')}"
+        )
+    return Merged(run.stdout.decode(), run.returncode > 0)

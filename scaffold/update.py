@@ -1,0 +1,191 @@
+"""records -> plan: generated code as this mplayer writes it, with the user's edits."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from pathlib import PurePosixPath
+from typing import TYPE_CHECKING, Any
+
+from scaffold import __version__
+from scaffold.errors import MplayerError
+from scaffold.grammar import parse_request
+from scaffold.merge import holds_markers, merge
+from scaffold.plan import Merged, Plan, make_plan
+from scaffold.record import Generated, Record, read_pristine, record_texts, sha256
+from scaffold.render import render
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+    from pathlib import Path
+
+    from scaffold.render import Texts
+
+# Folders in which no one keeps a layer.
+_SKIPPED = frozenset({"node_modules", "build", "dist", "site-packages", "__pycache__"})
+
+
+class _LeaveError(Exception):
+    """Why a file is left as it is."""
+
+
+@dataclass(frozen=True)
+class Update:
+    """What an update would do."""
+
+    plan: Plan
+    stale: tuple[PurePosixPath, ...]
+    """Files that this mplayer, or the new spec, would generate otherwise."""
+    findings: tuple[str, ...]
+    """What the user has to see to, each a sentence or two."""
+
+
+def plan_update(
+    root: Path,
+    records: Iterable[Record],
+    *,
+    changes: Mapping[str, Any] | None = None,
+    team: Path | None = None,
+    force: bool = False,
+) -> Update:
+    """Renders layers anew and merges what has changed into their files.
+
+    A file that was not edited becomes the new text. An edited one is merged, with
+    markers where both have changed the same lines. One that was moved is found by its
+    class. One that was deleted stays so. Exports are left alone.
+
+    Args:
+        root: The project.
+        records: The layers.
+        changes: Fields of `Request` that shall be otherwise from now on.
+        team: A team's folder of templates.
+        force: Whether the new text replaces edited files, and deleted ones come back.
+
+    Returns:
+        The plan; nothing has been written.
+
+    Raises:
+        MplayerError: If a layer cannot be rendered, or the record is damaged.
+    """
+    texts: dict[PurePosixPath, str] = {}
+    merged: dict[PurePosixPath, Merged] = {}
+    edits: dict[PurePosixPath, str] = {}
+    stale: list[PurePosixPath] = []
+    findings: list[str] = []
+    for record in records:
+        request = replace(record.request, **(changes or {}))
+        try:
+            spec = parse_request(request, team)
+            new = render(spec, record.package, team)
+        except MplayerError as error:
+            raise MplayerError(f"{request.name}: {error}") from error
+        request = replace(request, kind=spec.kind)
+        layer = _Layer(root, replace(record, request=request), new, force)
+        texts |= layer.texts
+        merged |= layer.merged
+        stale += layer.stale
+        findings += layer.findings
+        if layer.record != record:
+            edits |= record_texts(layer.record, *layer.pristine.values())
+    plan = make_plan(root, texts, edits, force=True, merged=merged)
+    return Update(plan, tuple(stale), tuple(findings))
+
+
+class _Layer:
+    """One layer, part by part."""
+
+    def __init__(self, root: Path, record: Record, new: Texts, force: bool) -> None:
+        self.root = root
+        self.record = record
+        self.force = force
+        self.texts: dict[PurePosixPath, str] = {}
+        self.merged: dict[PurePosixPath, Merged] = {}
+        self.stale: list[PurePosixPath] = []
+        self.findings: list[str] = []
+        self.pristine = {
+            "module": self._update("module", new.module),
+            "test": self._update("test", new.test),
+        }
+        """By part: what the record shall hold."""
+
+    def _update(self, part: str, new: str) -> str:
+        """Plans one file; returns the text that it will be measured by from now on."""
+        generated = self.record.part(part)
+        path = self._found(part, generated.path)
+        fresh = sha256(new) == generated.sha256
+        if not fresh:
+            self.stale.append(path)
+        if self.force:
+            self.texts[path] = pristine = new
+        else:
+            pristine = read_pristine(self.root, self.record, part)
+            try:
+                if not fresh:
+                    self._merge(path, pristine, new)
+                    pristine = new
+            except _LeaveError as reason:
+                self.findings.append(str(reason))
+        updated = Generated(path, sha256(pristine))
+        if updated.sha256 != generated.sha256:
+            self.record = replace(self.record, version=__version__)
+        self.record = self.record.with_part(part, updated)
+        return pristine
+
+    def _merge(self, path: PurePosixPath, pristine: str, new: str) -> None:
+        users = self._users_text(path)
+        try:
+            merged = merge(pristine, users, new, label=f"mplayer {__version__}")
+        except MplayerError as error:
+            raise MplayerError(f"'{path}': {error}") from error
+        if merged is None:
+            return
+        if users.replace("\r\n", "\n") == pristine:
+            self.texts[path] = merged.text
+            return
+        self.merged[path] = merged
+        if merged.conflicts:
+            self.findings.append(
+                f"'{path}' has been edited where its template has changed. Both texts"
+                " stand between <<<<<<< and >>>>>>>: keep what is right."
+            )
+
+    def _users_text(self, path: PurePosixPath) -> str:
+        """What is there now, if the template's changes can be merged into it."""
+        if not (self.root / path).is_file():
+            raise _LeaveError(
+                f"'{path}' is gone, and its template has changed. Bring it back with"
+                f" --force, or forget the layer: mplayer remove"
+                f" {self.record.request.name}"
+            )
+        try:
+            users = (self.root / path).read_bytes().decode("utf-8")
+        except UnicodeDecodeError:
+            raise _LeaveError(
+                f"'{path}' is not UTF-8, and was left as it is."
+            ) from None
+        if holds_markers(users):
+            raise _LeaveError(
+                f"'{path}' still holds the conflicts of an earlier update, and was left"
+                " as it is. Resolve them, and run this again."
+            )
+        return users
+
+    def _found(self, part: str, path: PurePosixPath) -> PurePosixPath:
+        """Where the file is now; the old path if it is not to be found."""
+        if (self.root / path).exists():
+            return path
+        name = self.record.request.name
+        sign = f"class {name}(" if part == "module" else f"import {name}\n"
+        pattern = "*.py" if part == "module" else "test_*.py"
+        found = [
+            file.relative_to(self.root)
+            for file in self.root.rglob(pattern)
+            if self._may_hold_code(file.relative_to(self.root))
+            and sign in file.read_text("utf-8", errors="replace")
+        ]
+        return PurePosixPath(found[0].as_posix()) if len(found) == 1 else path
+
+    def _may_hold_code(self, path: Path) -> bool:
+        folders = [self.root / parent for parent in path.parents]
+        return not any(
+            part.startswith(".") or part in _SKIPPED for part in path.parts
+        ) and (not any((folder / "pyvenv.cfg").exists() for folder in folders))
