@@ -61,7 +61,7 @@ def _merged(pristine: str, ours: str, new: str, label: str) -> Merged:
         except OSError as error:
             raise MplayerError(
                 "It has been edited, and its template has changed: git is needed to"
-                f" merge the two, but does not start ({error.strerror}). Install git, or"
+                f" merge the two, but does not start ({error.strerror}). Install it, or"
                 " take the template's with --force."
             ) from error
     # It is the count of conflicts, up to 127; an error is above.

@@ -34,7 +34,7 @@ class Change:
     replaceable: bool = False
     """Whether what is there may be replaced, or go: an edit, or it was forced."""
     merged: Literal["merge", "marked"] | None = None
-    """Whether the user's edits are in `after`, and whether conflicts are marked there."""
+    """Whether the user's edits are in `after`, and whether conflicts are marked."""
 
     @property
     def status(self) -> Status:

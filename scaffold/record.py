@@ -7,7 +7,7 @@ holds, in `.mplayer/src/acme/layers/`,
     my_layer.module.txt  the module as it was generated
     my_layer.test.txt    the test as it was generated
 
-They belong into version control. No two layers share a file, so that branches which each
+They belong into version control. No two layers share a file, so branches which each
 add a layer merge without a conflict.
 """
 

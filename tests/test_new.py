@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import pty
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -295,8 +296,8 @@ def test_on_a_terminal_it_asks(tmp_path: Path) -> None:
     terminal.answer("")
     assert terminal.end() == 0
     asked = tree(tmp_path)
-    for path in tmp_path.iterdir():
-        path.unlink()
+    shutil.rmtree(tmp_path)
+    tmp_path.mkdir()
     mplayer(
         *["new", "MyLayer", "--weights", "w, b", "--arg", "activation:activation=relu"],
         cwd=tmp_path,
