@@ -21,7 +21,7 @@ def ask(
     arguments: Sequence[str],
     call: str | None,
     team: Path | None,
-) -> tuple[str, list[str], str]:
+) -> tuple[str, list[str], str | None]:
     """Asks for what the command line did not say.
 
     Args:
@@ -32,7 +32,7 @@ def ask(
         team: A team's folder of templates.
 
     Returns:
-        Texts for the weights, the arguments and the call.
+        Texts for the weights, the arguments and the call; None is the kind's own call.
 
     Raises:
         MplayerError: If the kind is unknown.
@@ -62,7 +62,8 @@ def ask(
         except MplayerError as reason:
             typer.echo(reason, err=True)
             default = None
-        call = _prompt("What `call` returns", default, check)
+        answer = _prompt("What `call` returns", default, check)
+        call = None if answer == default else answer
     return weights, chosen, call
 
 
