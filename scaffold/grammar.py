@@ -44,6 +44,7 @@ __all__ = [
     "parse_options",
     "parse_request",
     "parse_weights",
+    "split_arguments",
 ]
 
 OPTIONS = ("regularizers", "constraints")
@@ -252,6 +253,12 @@ def parse_arguments(texts: Sequence[str]) -> tuple[Argument, ...]:
             "the main ones, and add the others in the file."
         )
     return tuple(sorted(arguments, key=lambda argument: not argument.required))
+
+
+def split_arguments(text: str) -> list[str]:
+    """Returns the arguments that a text lists with commas; none for "none" or ""."""
+    items = [item.strip() for item in text.split(",")]
+    return [] if items == ["none"] else [item for item in items if item]
 
 
 def parse_argument(text: str) -> Argument:

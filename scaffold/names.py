@@ -195,6 +195,61 @@ def _class_fault(name: str) -> str:
     return next((reason for wrong, reason in faults if wrong), "")
 
 
+def require_distribution_name(text: str) -> str:
+    """Returns the name of a distribution, and so of its repository: `acme-layers`.
+
+    Raises:
+        MplayerError: If it is none by the rules of Python's packaging.
+    """
+    name = text.strip()
+    require_ascii(name, "NAME")
+    if re.fullmatch(r"[A-Za-z][A-Za-z0-9]*([._-][A-Za-z0-9]+)*", name):
+        fault = ""
+        if len(name) > LONGEST_CLASS:
+            fault = f"has more than {LONGEST_CLASS} characters"
+        elif name.lower() in DEVICE_NAMES:
+            fault = "is a device on Windows"
+    else:
+        fault = (
+            "is no name of a distribution: letters and digits, with single '-', '_' or"
+            " '.' between them"
+        )
+    if fault:
+        raise MplayerError(f"NAME: {text!r} {fault}. Use a name such as 'acme-layers'.")
+    return name
+
+
+def require_package_name(text: str) -> str:
+    """Returns the name of a package that hides no other: `acme_layers`.
+
+    Raises:
+        MplayerError: If a package cannot be called so.
+    """
+    name = text.strip()
+    require_ascii(name, "--package")
+    faults = (
+        (
+            not re.fullmatch(r"[a-z][a-z0-9_]*", name),
+            "is no name of a package: small letters, digits and '_'",
+        ),
+        (len(name) > LONGEST_CLASS, f"has more than {LONGEST_CLASS} characters"),
+        (keyword.iskeyword(name), "is a word of Python's own"),
+        (name in sys.stdlib_module_names, "would hide Python's own module"),
+        (name in IMPORTED_MODULES, "would hide the package of that name"),
+        (
+            name in TOOL_MODULES or name == "test" or name.startswith("test_"),
+            "is what other tools read as their own",
+        ),
+        (name in DEVICE_NAMES, "is a device on Windows"),
+    )
+    fault = next((reason for wrong, reason in faults if wrong), "")
+    if fault:
+        raise MplayerError(
+            f"--package: {text!r} {fault}. Use a name such as 'acme_layers'."
+        )
+    return name
+
+
 def require_variable_name(name: str, flag: str, what: str) -> None:
     """Refuses a name that a weight or an argument cannot have.
 

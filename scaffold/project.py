@@ -81,23 +81,63 @@ def team_templates(cwd: Path, flag: str | None = None) -> Path | None:
     Raises:
         MplayerError: If there is no such folder, or it is not laid out as ours.
     """
-    cwd = Path(os.path.normpath(cwd.absolute()))
-    root = cwd if _is_empty(cwd) else _project_root(cwd)
-    setting = _settings(root, _read_pyproject(root)).get("templates")
-    if flag is None and setting is None:
+    said = _templates(cwd, flag)
+    if said is None:
         return None
-    folder = cwd / flag if flag is not None else root / str(setting)
-    origin = "--templates" if flag is not None else f"{_TABLE} templates"
+    folder, origin = said
     if not (folder / "layer").is_dir():
         raise MplayerError(
             f"{origin}: '{folder}' holds no folder 'layer' with templates. Begin with a"
-            f" copy: mplayer kinds --eject dense --templates {flag or setting}"
+            " copy of ours: mplayer kinds --eject dense"
         )
     return folder
 
 
+def ejected_to(cwd: Path, flag: str | None = None) -> tuple[Path, PurePosixPath]:
+    """Returns the project's root, and in it the team's folder of templates.
+
+    Args:
+        cwd: The current folder.
+        flag: `--templates`, relative to `cwd`.
+
+    Raises:
+        MplayerError: If there is none, or it lies outside the project.
+    """
+    said = _templates(cwd, flag)
+    if said is None:
+        raise MplayerError(
+            "Where to? Give a folder, as in --templates templates, and keep it in"
+            f' pyproject.toml: {_TABLE} templates = "templates".'
+        )
+    folder, origin = said
+    root = _root(cwd)
+    if not folder.is_relative_to(root):
+        raise MplayerError(
+            f"{origin}: '{folder}' lies outside the project '{root}'. Give a folder"
+            " inside it."
+        )
+    return root, _relative(root, folder)
+
+
+def _templates(cwd: Path, flag: str | None) -> tuple[Path, str] | None:
+    """The folder that is said, and where it is."""
+    root = _root(cwd)
+    setting = _settings(root, _read_pyproject(root)).get("templates")
+    if flag is not None:
+        return Path(os.path.normpath(cwd.absolute() / flag)), "--templates"
+    if setting is not None:
+        where = f"{_TABLE} templates in pyproject.toml"
+        return Path(os.path.normpath(root / setting)), where
+    return None
+
+
+def _root(cwd: Path) -> Path:
+    cwd = Path(os.path.normpath(cwd.absolute()))
+    return cwd if _is_empty(cwd) else _project_root(cwd)
+
+
 def _place(cwd: Path, layer_dir: str | None, test_dir: str | None) -> Placement:
-    root = cwd if _is_empty(cwd) else _project_root(cwd)
+    root = _root(cwd)
     pyproject = _read_pyproject(root)
     settings = _settings(root, pyproject)
     layers_said = _said(root, cwd, "layer-dir", layer_dir, settings)

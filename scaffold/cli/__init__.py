@@ -12,6 +12,8 @@ from typing import Annotated
 import typer
 
 from scaffold import __version__
+from scaffold.cli.init import init
+from scaffold.cli.kinds import kinds
 from scaffold.cli.new import new
 from scaffold.cli.outcome import outcome
 from scaffold.cli.remove import remove
@@ -28,7 +30,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-for command in (new, update, remove):
+for command in (new, init, kinds, update, remove):
     app.command()(outcome(command))
 
 

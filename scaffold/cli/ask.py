@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import typer
 
 from scaffold.errors import MplayerError
-from scaffold.grammar import parse, parse_arguments, parse_weights
+from scaffold.grammar import parse, parse_arguments, parse_weights, split_arguments
 from scaffold.kinds import kind_names, load_kind
 
 if TYPE_CHECKING:
@@ -45,9 +45,9 @@ def ask(
         answer = _prompt(
             "Constructor arguments",
             offered,
-            lambda text: parse_arguments(_listed(text)),
+            lambda text: parse_arguments(split_arguments(text)),
         )
-        chosen = _listed(answer)
+        chosen = split_arguments(answer)
 
     def check(text: str) -> object:
         return parse(
@@ -65,11 +65,6 @@ def ask(
         answer = _prompt("What `call` returns", default, check)
         call = None if answer == default else answer
     return weights, chosen, call
-
-
-def _listed(text: str) -> list[str]:
-    items = [item.strip() for item in text.split(",")]
-    return [] if items == ["none"] else [item for item in items if item]
 
 
 def _prompt(question: str, default: str | None, check: Callable[[str], object]) -> str:

@@ -1,0 +1,181 @@
+"""What the cookiecutter templates know of mplayer: an extension of Jinja.
+
+`cookiecutter PATH-OR-URL` finds it in this repository, with nothing else installed.
+What it renders is what `mplayer` renders, since it calls the same functions. An answer
+that cannot be stops cookiecutter before it has made a folder.
+"""
+
+from __future__ import annotations
+
+import functools
+from pathlib import Path, PurePosixPath
+from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
+
+from cookiecutter.exceptions import FailedHookException
+from jinja2.ext import Extension
+
+from scaffold import __version__
+from scaffold.errors import MplayerError
+from scaffold.generate import new_record
+from scaffold.grammar import parse_request, split_arguments
+from scaffold.names import (
+    module_name,
+    parse_name,
+    require_distribution_name,
+    require_package_name,
+)
+from scaffold.project import Placement
+from scaffold.record import record_texts
+from scaffold.render import render
+from scaffold.spec import Request
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from jinja2 import Environment
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+
+class WrongAnswerError(FailedHookException, MplayerError):  # type: ignore[misc]
+    """An answer that cannot be, which both programs report without a traceback."""
+
+
+class MplayerExtension(Extension):
+    """The filters of the cookiecutter templates."""
+
+    def __init__(self, environment: Environment) -> None:
+        """Adds them to an environment."""
+        super().__init__(environment)
+        environment.globals["mplayer_version"] = __version__
+        for function in (
+            *(layer_module, layer_text, folder_name),
+            *(distribution, package, one_line, toml_string),
+        ):
+            environment.filters[function.__name__] = _reporting(function)
+
+
+def layer_module(name: str) -> str:
+    """Returns the module of a class: `MyLayer` gives `my_layer`.
+
+    Raises:
+        MplayerError: If a layer cannot have this name.
+    """
+    return module_name(parse_name(name))
+
+
+def layer_text(answers: Mapping[str, Any], part: str, package: str = "") -> str:
+    """Returns a file of the layer that the answers describe.
+
+    Args:
+        answers: `cookiecutter`, with the fields of a `Request`.
+        part: `module`, `test` or `record`.
+        package: The package of a team repository; "" for a pair that stands alone.
+
+    Raises:
+        MplayerError: If the answers describe no layer.
+    """
+    return _layer_texts(_request(answers), package)[part]
+
+
+def folder_name(text: str) -> str:
+    """Returns a folder's name, if it leads nowhere else.
+
+    Raises:
+        MplayerError: If it does.
+    """
+    if not text.strip() or text != text.strip() or {*text} & {*'/\\:*?"<>|\0'}:
+        fault = "is no name of one folder"
+    elif text.startswith((".", "-", "~")) or text.endswith("."):
+        fault = "is no ordinary name of a folder"
+    else:
+        return text
+    raise MplayerError(f"folder: {text!r} {fault}. Use a name such as 'my_layer'.")
+
+
+def distribution(text: str) -> str:
+    """Returns the name of a distribution, which is that of its repository too.
+
+    Raises:
+        MplayerError: If no distribution can have it.
+    """
+    return require_distribution_name(text)
+
+
+def package(text: str) -> str:
+    """Returns the name of a package.
+
+    Raises:
+        MplayerError: If a package cannot have it.
+    """
+    return require_package_name(text)
+
+
+def one_line(text: str, what: str) -> str:
+    """Returns a text that stands in one line of many files.
+
+    Raises:
+        MplayerError: If it cannot.
+    """
+    line = text.strip()
+    strange = next((x for x in line if not x.isprintable() or x in '\\"{}'), None)
+    if strange:
+        raise MplayerError(
+            f"{what}: {text!r} holds {strange!r}. Write one line of plain text."
+        )
+    return line
+
+
+def toml_string(text: str) -> str:
+    """Returns a text as TOML and YAML have it, in quotes."""
+    import json
+
+    return json.dumps(text, ensure_ascii=False)
+
+
+def _request(answers: Mapping[str, Any]) -> Request:
+    return Request(
+        name=answers["name"],
+        weights=answers["weights"] or None,
+        arguments=tuple(split_arguments(answers["arguments"])),
+        call=answers["call"] or None,
+        kind=answers["kind"] or None,
+        options=answers["with"],
+        doc=answers["doc"] or None,
+    )
+
+
+@functools.cache
+def _layer_texts(request: Request, package: str) -> dict[str, str]:
+    spec = parse_request(request)
+    layers = PurePosixPath(f"src/{package}/layers") if package else PurePosixPath()
+    place = Placement(
+        root=Path(),
+        layer_dir=layers,
+        test_dir=PurePosixPath("tests/layers") if package else PurePosixPath(),
+        package=f"{package}.layers" if package else "",
+        init=layers / "__init__.py" if package else None,
+        packages=(),
+        reason="",
+        command="pytest",
+        command_hint="",
+    )
+    texts = render(spec, place.package)
+    record = new_record(request, spec, place, texts)
+    return {
+        "module": texts.module,
+        "test": texts.test,
+        "record": record_texts(record, texts.module, texts.test)[record.path],
+    }
+
+
+def _reporting(function: Callable[P, R]) -> Callable[P, R]:
+    @functools.wraps(function)
+    def filtered(*args: P.args, **kwargs: P.kwargs) -> R:
+        try:
+            return function(*args, **kwargs)
+        except MplayerError as error:
+            raise WrongAnswerError(str(error)) from error
+
+    return filtered

@@ -1,0 +1,1 @@
+{{ cookiecutter | layer_text('module') }}
