@@ -8,7 +8,9 @@ nox -s 'matrix(tf215)'   generated layers under TensorFlow 2.15
 from __future__ import annotations
 
 import platform
+import shutil
 import sys
+from pathlib import Path
 
 import nox
 
@@ -16,6 +18,7 @@ nox.needs_version = ">=2024.4.15"
 nox.options.sessions = [
     "lint",
     "unit",
+    "team",
     "matrix(keras3)",
     "matrix(tf_keras)",
     "matrix(tf215)",
@@ -59,6 +62,28 @@ def matrix(session: nox.Session, keras: str) -> None:
     packages, environment = KERAS[keras]
     session.install(".[test]", *packages)
     session.run("pytest", "-m", "tensorflow", *session.posargs, env=environment)
+
+
+@nox.session
+def team(session: nox.Session) -> None:
+    """A team repository by its own commands, and the pre-commit hooks."""
+    here = Path.cwd()
+    session.install(".", "pre-commit")
+    session.chdir(session.create_tmp())
+    shutil.rmtree("acme-layers", ignore_errors=True)
+    requirement = f"mplayer-scaffold @ {here.as_uri()}"
+    session.run("mplayer", "init", "acme-layers", "--mplayer", requirement)
+    session.chdir("acme-layers")
+    session.install("-e", ".[test]")
+    session.run("mplayer", "new", "Gain", "--weights", "gamma")
+    session.run("pytest", "-q")
+    session.run("ruff", "format", "--check")
+    session.run("ruff", "check")
+    session.run("mypy")
+    session.run("git", "init", "-q", external=True)
+    session.run("git", "add", "-A", external=True)
+    session.run("pre-commit", "run", "--all-files")
+    session.run("pre-commit", "try-repo", str(here), "mplayer-update", "--all-files")
 
 
 @nox.session

@@ -42,6 +42,11 @@ ALLOWED = {
     "merge": {"errors", "plan"},
     "update": {"errors", "grammar", "merge", "plan", "record", "render"},
     "remove": {"errors", "exports", "plan", "record"},
+    "team": {"errors", "kinds"},
+    "extension": {
+        *("errors", "generate", "grammar", "names", "project", "record", "render"),
+        "spec",
+    },
     "__init__": set(),
     "__main__": {"cli"},
 }

@@ -68,7 +68,14 @@ def update(
         )
     views = check or dry_run or diff
     writes = not views
-    root = find_root(Path.cwd())
+    try:
+        root = find_root(Path.cwd())
+    except MplayerError as error:
+        if name is not None:
+            raise
+        # A hook runs everywhere, also where the last layer has been removed.
+        typer.echo(f"Nothing to update: {error}", err=True)
+        return DONE
     settle(root, dry_run=views)
     records = read_records(root)
     chosen = records if name is None else (select(records, name),)

@@ -10,10 +10,12 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 
 from test_new import GOLDEN, GOLDEN_COMMANDS, mplayer
 
-for name, command in GOLDEN_COMMANDS.items():
+commands = {name: ["new", *command] for name, command in GOLDEN_COMMANDS.items()}
+commands["acme-layers"] = ["init", "acme-layers"]
+for name, command in commands.items():
     folder = GOLDEN / name
     shutil.rmtree(folder, ignore_errors=True)
-    folder.mkdir()
-    run = mplayer("new", *command, cwd=folder)
+    (folder if command[0] == "new" else GOLDEN).mkdir(exist_ok=True)
+    run = mplayer(*command, cwd=folder if command[0] == "new" else GOLDEN)
     if run.returncode:
         raise SystemExit(run.stderr)

@@ -1,0 +1,970 @@
+"""The mixed-precision matrix of MyLayer.
+
+    pytest test_my_layer.py
+      -k law_05           one law
+      -k mixed_float16    one policy
+
+Each test is a law that the layer keeps under every dtype policy. The oracle is the
+layer itself in float64, so the laws stay true whatever `call` computes. First stands
+what is intended, then the laws, then how they are measured.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import inspect
+import operator
+import traceback
+from collections.abc import Callable, Iterator
+from typing import Any, NamedTuple
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from acme_layers.layers.my_layer import MyLayer
+
+# ------------------------------------------------------------------ what is intended
+
+# The constructor's arguments in all laws but law 9, which takes OTHER_ARGUMENTS: none
+# of those is a default, so that a config that loses one shows.
+ARGUMENTS: dict[str, Any] = {"units": 3}
+OTHER_ARGUMENTS: dict[str, Any] = {
+    "units": 2,
+    "w_initializer": "ones",
+    "b_initializer": "ones",
+}
+# The shape of one input, without the batch.
+INPUT_SHAPE = (5,)
+# Inputs of this size overflow no step of `call` in float16 (law 7).
+LARGE = 300.0
+# Weights that are not stored in the variable dtype: {"count": "int32"} (law 2).
+AT_LEAST_FLOAT32 = "the variable dtype, or float32 where that is a half"
+STORED: dict[str, str] = {}
+# Outputs, by position, that are not in the compute dtype: {1: "int32"} (law 3).
+OUTPUT_DTYPES: dict[int, str] = {}
+
+
+def make_layer(**kwargs: Any) -> tf.keras.layers.Layer:
+    """Returns a new layer; `kwargs` are arguments of any layer, such as `dtype`."""
+    return MyLayer(**{**ARGUMENTS, **kwargs})
+
+
+def make_inputs(rows: int) -> Any:
+    """Returns a batch in float64. What is an integer here is fed as an integer."""
+    return np.random.default_rng(rows).normal(size=(rows, *INPUT_SHAPE))
+
+
+POLICIES = [
+    "float32",
+    "mixed_float16",
+    "mixed_bfloat16",
+    "float64",
+    "float16",
+    "bfloat16",
+]
+every_policy = pytest.mark.parametrize("policy", POLICIES)
+mixed_policies = pytest.mark.parametrize("policy", ["mixed_float16", "mixed_bfloat16"])
+
+# ------------------------------------------------------------------------- the laws
+
+
+@every_policy
+def test_law_01_follows_its_own_policy(policy: str) -> None:
+    """The layer's own policy rules, and the global one where it was given none."""
+    run = eager(policy)
+    other = "mixed_bfloat16" if policy.endswith("_float16") else "mixed_float16"
+    try:
+        set_global_policy(other)
+        outputs = call(make_layer(dtype=policy), run.inputs, run.weights)
+        set_global_policy(policy)
+        heir = make_layer()
+    finally:
+        set_global_policy(POLICY_AT_IMPORT)
+    require(
+        run.layer.dtype_policy.name == heir.dtype_policy.name == policy,
+        law=1,
+        policy=policy,
+        seen=f"dtype={policy!r} makes the policy {run.layer.dtype_policy.name!r}, the "
+        f"global policy {policy!r} makes it {heir.dtype_policy.name!r}",
+        expected=f"{policy!r} both times",
+        look_for="an __init__ that does not hand **kwargs, and so dtype, to super()",
+    )
+    for seen, right in zip(outputs, run.outputs):
+        require(
+            seen.dtype == right.dtype and close(seen, right, policy),
+            law=1,
+            policy=policy,
+            seen=f"under the global policy {other!r} the outputs are other ones, in "
+            f"{seen.dtype.name}",
+            expected=f"those of the layer's own policy, in {right.dtype.name}",
+            look_for="global_policy() or floatx() instead of self.compute_dtype",
+        )
+
+
+@every_policy
+def test_law_02_stores_weights_in_the_variable_dtype(policy: str) -> None:
+    """A mixed policy keeps a float32 master; weights in STORED keep their own dtype."""
+    run = eager(policy)
+    for weight in run.layer.weights:
+        name, seen = short_name(weight), dtype_of(weight)
+        expected = STORED.get(name, run.layer.variable_dtype)
+        if expected == AT_LEAST_FLOAT32:
+            expected = "float64" if policy == "float64" else "float32"
+        require(
+            seen == expected,
+            law=2,
+            policy=policy,
+            seen=f"the weight {name!r} is stored in {seen}",
+            expected=expected,
+            look_for=f"dtype=self.variable_dtype in add_weight(name={name!r})",
+        )
+    known = {id(weight) for weight in run.layer.weights}
+    for name, value in vars(run.layer).items():
+        for item in value if isinstance(value, (list, tuple)) else [value]:
+            require(
+                not isinstance(item, tf.Variable) or id(item) in known,
+                law=2,
+                policy=policy,
+                seen=f"self.{name} is a tf.Variable that is no weight of the layer",
+                expected="a weight, which Keras casts, trains and saves",
+                look_for="tf.Variable where self.add_weight is meant",
+            )
+    require(
+        len(run.layer.weights) == len(run.weights),
+        law=2,
+        policy=policy,
+        seen=f"{len(run.layer.weights)} weights after several calls",
+        expected=f"the {len(run.weights)} of the first call",
+        look_for="add_weight outside `build`",
+    )
+
+
+@every_policy
+def test_law_03_outputs_have_the_compute_dtype(policy: str) -> None:
+    """Eager, graph and symbolic outputs agree on dtype and shape, for any batch."""
+    run, graph = eager(policy), traced(policy)
+    modes = {
+        "eager": (ROWS, run.outputs),
+        "in a graph": (ROWS, flat(graph(run.inputs))),
+        "in a graph, one row": (1, flat(graph(map_all(lambda x: x[:1], run.inputs)))),
+        "symbolic": (None, flat(make_layer(dtype=policy)(symbolic(run.inputs)))),
+    }
+    for mode, (rows, outputs) in modes.items():
+        seen = [(dtype_of(output), tuple(output.shape)) for output in outputs]
+        expected = [
+            (OUTPUT_DTYPES.get(i, compute_dtype(policy)), (rows, *output.shape[1:]))
+            for i, output in enumerate(run.outputs)
+        ]
+        require(
+            seen == expected,
+            law=3,
+            policy=policy,
+            seen=f"{mode}: {seen}",
+            expected=expected,
+            look_for="an output cast to float32 or self.dtype; another shape from "
+            "compute_output_shape; a batch size read from inputs.shape",
+        )
+    if "compute_output_shape" in vars(type(run.layer)) and len(run.outputs) == 1:
+        shapes = map_all(lambda x: (None, *x.shape[1:]), run.inputs)
+        promised = tuple(run.layer.compute_output_shape(shapes))
+        require(
+            promised == (None, *run.outputs[0].shape[1:]),
+            law=3,
+            policy=policy,
+            seen=f"compute_output_shape says {promised}",
+            expected=(None, *run.outputs[0].shape[1:]),
+            look_for="compute_output_shape",
+        )
+
+
+def test_law_03_xla_agrees() -> None:
+    """Compiled by XLA, outputs and gradients are still those of float64."""
+    policy = "mixed_float16"
+    run, (exact, spread) = eager(policy), oracle(compute_dtype(policy))
+    set_weights(run.layer, run.weights)
+    compiled = tf.function(differentiate, jit_compile=True)
+    look_for = "an operation that XLA lacks, or a shape that depends on values"
+    with explained("a call under XLA", 3, policy, look_for):
+        seen = Tensors(*compiled(run.layer, run.inputs, factors(run.outputs)))
+    require_near(3, policy, "under XLA", seen, exact, spread)
+
+
+@every_policy
+def test_law_04_values_are_those_of_float64(policy: str) -> None:
+    """Outputs differ from float64's by no more than rounding explains."""
+    run, (exact, spread) = eager(policy), oracle(compute_dtype(policy))
+    set_weights(run.layer, run.weights)
+    graph = flat(traced(policy)(run.inputs))
+    for mode, outputs in (("eager", run.outputs), ("in a graph", graph)):
+        require_near(4, policy, mode, Tensors(outputs, []), exact, spread)
+
+
+def test_law_04_float64_is_float64_throughout() -> None:
+    """No step of the float64 layer is done in a narrower dtype.
+
+    Third differences along a line vanish for a smooth function; those of the rounding
+    to a narrower dtype do not.
+    """
+    for step, threshold, dtype in ((1e-6, 1e-10, "float32"), (2e-3, 1e-5, "a half")):
+        share = share_of_rounding(step, threshold)
+        require(
+            share <= 0.2,
+            law=4,
+            policy="float64",
+            seen=f"{share:.0%} of the outputs show the rounding of {dtype}",
+            expected="none: float64 in, float64 throughout",
+            look_for="'float32' or floatx() where self.compute_dtype is meant",
+        )
+
+
+@every_policy
+def test_law_05_gradients_reach_every_weight(policy: str) -> None:
+    """Weights and inputs get float64's gradient, weights in their own dtype."""
+    run, (exact, spread) = eager(policy), oracle(compute_dtype(policy))
+    for name, gradient in zip(run.names, run.gradients):
+        require(
+            gradient is not None and np.any(float64(gradient)),
+            law=5,
+            policy=policy,
+            seen=f"no gradient reaches {name}",
+            expected="one that is not zero",
+            look_for="tf.stop_gradient, .numpy(), a cast to an integer, or a weight "
+            "that was read outside `call`",
+        )
+    for weight, gradient in zip(run.layer.trainable_weights, run.gradients):
+        require(
+            dtype_of(gradient) == dtype_of(weight),
+            law=5,
+            policy=policy,
+            seen=f"the gradient of {short_name(weight)} is {dtype_of(gradient)}",
+            expected=dtype_of(weight),
+            look_for="tf.custom_gradient with a gradient in another dtype",
+        )
+    require_near(5, policy, "backward", Tensors([], run.gradients), exact, spread)
+
+
+def test_law_05_gradients_are_derivatives() -> None:
+    """In float64 each gradient is what a central difference of the outputs says."""
+    for name, promised, scale, measured in central_differences():
+        require(
+            abs(measured - promised) <= 0.02 * scale + 1e-6,
+            law=5,
+            policy="float64",
+            seen=f"along a line in {name} the outputs change by {measured:.6g}; the "
+            f"gradient says {promised:.6g}",
+            expected="the same number twice",
+            look_for="tf.stop_gradient around a part of `call`, or a custom gradient",
+        )
+
+
+@every_policy
+def test_law_06_computes_in_the_compute_dtype(policy: str) -> None:
+    """The heavy operations run in the compute dtype, and no cast is undone."""
+    nodes = graph_nodes(traced(policy))
+    by_name = {node.name: node for node in nodes}
+    compute = compute_dtype(policy)
+
+    def producer(node: Any) -> Any:
+        return by_name.get(node.input[0].split(":")[0] if node.input else "", node)
+
+    for node in nodes:
+        dtypes = {
+            tf.as_dtype(node.attr[key].type).name
+            for key in ("T", "DstT", "dtype")
+            if node.attr[key].type
+        }
+        require(
+            node.op not in HEAVY_OPERATIONS or dtypes == {compute},
+            law=6,
+            policy=policy,
+            seen=f"{node.op} runs in {', '.join(dtypes)} (node {node.name})",
+            expected=compute,
+            look_for="operands that are float32 when they are multiplied",
+        )
+        require(
+            node.op == "ReadVariableOp"  # that is law 2's
+            or not dtypes & {"float16", "bfloat16"} - {compute},
+            law=6,
+            policy=policy,
+            seen=f"{node.op} has a {', '.join(dtypes)} result (node {node.name})",
+            expected=f"no half but the compute dtype, {compute}",
+            look_for="'float16' or 'bfloat16' where self.compute_dtype is meant",
+        )
+        source = producer(node)
+        # The cast of an input is Keras's own: what is summed is rightly cast back.
+        if node.op == source.op == "Cast" and producer(source).op != "Placeholder":
+            path = [source.attr["SrcT"], source.attr["DstT"], node.attr["DstT"]]
+            names = [tf.as_dtype(step.type).name for step in path]
+            require(
+                names[0] != names[2],
+                law=6,
+                policy=policy,
+                seen=f"a value goes {' -> '.join(names)} (node {node.name})",
+                expected="no cast that undoes another: the digits are lost already",
+                look_for="a cast to float32 of inputs or weights that Keras has cast",
+            )
+
+
+@pytest.mark.parametrize("policy", [p for p in POLICIES if p != "float64"])
+@pytest.mark.parametrize("size", ["zero", "subnormal", "small", "large"])
+def test_law_07_survives_extreme_inputs(policy: str, size: str) -> None:
+    """Where float64 is finite and the dtype can hold the answer, so does the layer."""
+    run, compute = eager(policy), compute_dtype(policy)
+    exact, spread = oracle(compute, size)
+    # Where a function saturates its gradient is near 0, but the error of that is not:
+    # it is a few roundings of a gradient of ordinary size.
+    ordinary, _ = oracle(compute)
+    unit = 4 * ROUNDOFF[compute] * max(1.0, SIZES[size])
+    gradients = [
+        None if g is None else sway + unit * rms(g)
+        for g, sway in zip(ordinary.gradients, spread.gradients)
+    ]
+    set_weights(run.layer, run.weights)
+    inputs = inputs_of(policy, size)
+    seen = Tensors(*differentiate(run.layer, inputs, factors(run.outputs)))
+    spread, top = Tensors(spread.outputs, gradients), tf.as_dtype(compute).max / 4
+    require_near(7, policy, f"{size} inputs", seen, exact, spread, top)
+
+
+@mixed_policies
+def test_law_08_small_steps_reach_the_master(policy: str) -> None:
+    """A loss-scaled step moves the float32 master; one that overflows does not."""
+    run, (exact, _) = eager(policy), oracle(compute_dtype(policy))
+    layer, slopes = run.layer, exact.gradients[: len(run.layer.trainable_weights)]
+    if any(slope is None or not np.any(slope) for slope in slopes) or not slopes:
+        pytest.skip("no gradient to step along: see law 5")
+    set_weights(layer, run.weights)
+    size = sum(int(np.prod(output.shape)) for output in run.outputs)
+    # Less than a half can add to a weight of ordinary size.
+    rate = 2.0**-16 / max(np.max(np.abs(slope)) for slope in slopes) * size
+    optimizer = tf.keras.mixed_precision.LossScaleOptimizer(
+        tf.keras.optimizers.SGD(rate)
+    )
+    for factor in (np.inf, 1.0):
+        before = [float64(weight) for weight in layer.trainable_weights]
+        with tf.GradientTape() as tape:
+            outputs = flat(layer(run.inputs))
+            loss = factor * loss_of(outputs, factors(outputs)) / size
+            if hasattr(optimizer, "scale_loss"):
+                loss = optimizer.scale_loss(loss)
+            else:
+                loss = optimizer.get_scaled_loss(loss)
+        gradients = tape.gradient(loss, layer.trainable_weights)
+        if hasattr(optimizer, "get_unscaled_gradients"):
+            gradients = optimizer.get_unscaled_gradients(gradients)
+        optimizer.apply_gradients(zip(gradients, layer.trainable_weights))
+        layer(run.inputs)
+        after = [float64(weight) for weight in layer.trainable_weights]
+        for name, old, new, slope in zip(run.names, before, after, slopes):
+            step = slope * (0.0 if factor == np.inf else -rate / size)
+            require(
+                rms(new - old - step) <= 0.1 * rms(step) + 2.0**-23 * rms(old),
+                law=8,
+                policy=policy,
+                seen=f"{name} moved by {rms(new - old):.3g}",
+                expected=f"{rms(step):.3g}"
+                + (", since the loss overflowed" if factor == np.inf else ""),
+                look_for="a weight that is stored in a half, or that `call` assigns "
+                "from its reading in the compute dtype",
+            )
+
+
+@mixed_policies
+def test_law_08_call_reads_the_master(policy: str) -> None:
+    """New values of the weights reach the outputs at the next call."""
+    run = eager(policy)
+    weights = [rounded(w + 0.5, policy) if is_float(w) else w for w in run.weights]
+    outputs = Tensors(call(run.layer, run.inputs, weights), [])
+    exact, spread = in_float64(compute_dtype(policy), run.inputs, weights)
+    require_near(8, policy, "after set_weights", outputs, exact, spread)
+
+
+@every_policy
+def test_law_09_config_keeps_policy_and_arguments(policy: str) -> None:
+    """from_config makes the same layer again, and the same under another policy."""
+    layer = make_layer(**{**OTHER_ARGUMENTS, "dtype": policy})
+    config, plain = layer.get_config(), make_layer(dtype=policy).get_config()
+    parameters = inspect.signature(type(layer).__init__).parameters.values()
+    for name in [p.name for p in parameters if p.kind is p.POSITIONAL_OR_KEYWORD][1:]:
+        require(
+            name in config
+            and (name not in OTHER_ARGUMENTS or config[name] != plain[name]),
+            law=9,
+            policy=policy,
+            seen=f"get_config() gives {name}={config.get(name)!r}",
+            expected=f"what the layer was made with: {OTHER_ARGUMENTS.get(name)!r}",
+            look_for=f"{name!r} in get_config, and self.{name} in __init__",
+        )
+    again = type(layer).from_config(dict(config))
+    require(
+        again.dtype_policy.name == policy and again.get_config() == config,
+        law=9,
+        policy=policy,
+        seen=f"from_config makes a layer with {differences(again, config)}",
+        expected="the policy and the arguments of the first layer",
+        look_for="get_config without super().get_config(), or an argument that "
+        "__init__ does not keep",
+    )
+    other = "float32" if policy == "mixed_bfloat16" else "mixed_bfloat16"
+    moved = type(layer).from_config({**config, "dtype": other})
+    require(
+        moved.dtype_policy.name == other,
+        law=9,
+        policy=policy,
+        seen=f"dtype={other!r} in the config makes {moved.dtype_policy.name!r}",
+        expected=other,
+        look_for="an __init__ that sets a dtype of its own",
+    )
+
+
+@pytest.mark.filterwarnings("ignore")  # Those are Keras's, while it saves.
+def test_law_09_saved_model_loads_equal(tmp_path: Any) -> None:
+    """A saved model loads with the same outputs; its weights load anywhere."""
+    policy = "mixed_float16"
+    run = eager(policy)
+    inputs = symbolic(run.inputs)
+    model = tf.keras.Model(inputs, make_layer(dtype=policy)(inputs))
+    outputs = call(model, run.inputs, run.weights)
+    float32_model = tf.keras.Model(inputs, make_layer(dtype="float32")(inputs))
+    look_for = "get_config, or register_keras_serializable at the class"
+    with explained("saving and loading a model", 9, policy, look_for):
+        model.save(tmp_path / "model.keras")
+        loaded = tf.keras.models.load_model(tmp_path / "model.keras")
+        model.save_weights(tmp_path / "model.weights.h5")
+        float32_model.load_weights(tmp_path / "model.weights.h5")
+    for reader in (loaded, float32_model):
+        for old, new in zip(model.weights, reader.weights):
+            require(
+                np.array_equal(float64(old), float64(new)),
+                law=9,
+                policy=policy,
+                seen=f"{short_name(old)} has other values after loading",
+                expected="every bit of it",
+                look_for="a weight that is stored in a half, or not made by add_weight",
+            )
+    for old, new in zip(outputs, flat(loaded(run.inputs))):
+        require(
+            old.dtype == new.dtype and close(old, new, policy),
+            law=9,
+            policy=policy,
+            seen=f"the loaded model has other outputs, in {new.dtype.name}",
+            expected=f"those of the saved one, in {old.dtype.name}",
+            look_for="a part of the layer that is neither weight nor config",
+        )
+
+
+@every_policy
+def test_law_10_takes_inputs_of_any_dtype(policy: str) -> None:
+    """Tensors of each float dtype, NumPy arrays and integers give the same outputs."""
+    run = eager(policy)
+    whole = map_floats(lambda x: np.round(2 * x), make_inputs(ROWS))
+    expected = call(run.layer, fed(whole, policy), run.weights)
+    dtypes = ["float16", "float32", "float64", "int32"]
+    feeds: dict[str, Callable[[Any], Any]] = {
+        f"{d} tensors": functools.partial(tf.cast, dtype=d) for d in dtypes
+    }
+    feeds |= {f"{d} arrays": operator.methodcaller("astype", d) for d in dtypes}
+    feeds["bfloat16 tensors"] = functools.partial(tf.cast, dtype="bfloat16")
+    look_for = "tf.cast(inputs, self.compute_dtype), first in `call`"
+    for kind, feed in feeds.items():
+        with explained(f"a call on {kind}", 10, policy, look_for):
+            outputs = run.layer(map_floats(feed, whole))
+        for seen, right in zip(flat(outputs), expected):
+            require(
+                seen.dtype == right.dtype and close(seen, right, policy),
+                law=10,
+                policy=policy,
+                seen=f"{kind} give other outputs, in {seen.dtype.name}",
+                expected=f"those that float32 inputs give, in {right.dtype.name}",
+                look_for=look_for,
+            )
+
+
+@every_policy
+def test_law_11_training_and_masks(policy: str) -> None:
+    """`training=True` keeps dtype and values; a mask is carried through."""
+    run = eager(policy)
+    if "training" in inspect.signature(run.layer.call).parameters:
+        compute = compute_dtype(policy)
+        exact, spread = in_float64(compute, run.inputs, run.weights, training=True)
+        outputs, again = (
+            call(run.layer, run.inputs, run.weights, training=True) for _ in range(2)
+        )
+        for seen, right in zip(outputs, run.outputs):
+            require(
+                seen.dtype == right.dtype and np.all(np.isfinite(float64(seen))),
+                law=11,
+                policy=policy,
+                seen=f"training=True gives {seen.dtype.name} outputs, "
+                f"{np.mean(np.isfinite(float64(seen))):.0%} of them finite",
+                expected=f"finite {right.dtype.name} outputs",
+                look_for="what `call` does only where training is true",
+            )
+        if all(np.array_equal(float64(a), float64(b)) for a, b in zip(outputs, again)):
+            seen = Tensors(outputs, [])
+            require_near(11, policy, "training=True", seen, exact, spread)
+    if run.layer.supports_masking and len(flat(run.inputs)) == 1:
+        steps = tf.stack(flat(run.inputs) * 3, axis=1) * [[[1.0], [1.0], [0.0]]]
+        outputs = run.layer(tf.keras.layers.Masking(dtype=policy)(steps))
+        require(
+            getattr(outputs, "_keras_mask", None) is not None,
+            law=11,
+            policy=policy,
+            seen="the mask of the inputs is lost",
+            expected="the outputs carry it",
+            look_for="compute_mask, or supports_masking without one axis for each step",
+        )
+
+
+@every_policy
+def test_law_12_sublayers_share_the_policy(policy: str) -> None:
+    """A sublayer does not inherit the policy: it must be given it."""
+    for sublayer in eager(policy).layer._flatten_layers(include_self=False):
+        require(
+            sublayer.dtype_policy.name == policy,
+            law=12,
+            policy=policy,
+            seen=f"{sublayer.name} has the policy {sublayer.dtype_policy.name!r}",
+            expected=policy,
+            look_for="dtype=self.dtype_policy where the sublayer is made",
+        )
+
+
+@pytest.fixture(autouse=True)
+def law_14_global_policy_stays() -> Iterator[None]:
+    """No test leaves another global policy than there was at import."""
+    yield
+    policy = tf.keras.mixed_precision.global_policy().name
+    set_global_policy(POLICY_AT_IMPORT)
+    require(
+        policy == POLICY_AT_IMPORT,
+        law=14,
+        policy=POLICY_AT_IMPORT,
+        seen=f"the layer has set the global policy {policy!r}",
+        expected="it follows the global policy and leaves it alone",
+        look_for="set_global_policy or set_dtype_policy in the layer",
+    )
+
+
+# ------------------------------------------------------------------------- measuring
+
+ROWS = 32
+POLICY_AT_IMPORT = tf.keras.mixed_precision.global_policy().name
+# How much further from float64 a value may be than rounding explains. Sound layers stay
+# below half of these; an error of 1% in float16 is above.
+LIMIT = {"float16": 4.0, "bfloat16": 8.0, "float32": 16.0, "float64": 16.0}
+# The unit roundoff: half the distance from 1 to the next number.
+ROUNDOFF = {
+    "float16": 2.0**-11,
+    "bfloat16": 2.0**-8,
+    "float32": 2.0**-24,
+    "float64": 2.0**-53,
+}
+# The smallest positive number; TensorFlow rounds less than that to zero.
+SMALLEST = {
+    "float16": 2.0**-24,
+    "bfloat16": 2.0**-126,
+    "float32": 2.0**-126,
+    "float64": 2.0**-1022,
+}
+# The extreme inputs; those of ordinary size are drawn from a normal distribution.
+SIZES = {"zero": 0.0, "subnormal": 6e-8, "small": 1e-4, "large": LARGE}
+HEAVY_OPERATIONS = {
+    "BatchMatMul",
+    "BatchMatMulV2",
+    "BatchMatMulV3",
+    "Conv2D",
+    "Conv2DBackpropInput",
+    "Conv3D",
+    "Conv3DBackpropInputV2",
+    "DepthwiseConv2dNative",
+    "Einsum",
+    "MatMul",
+}
+
+set_global_policy = tf.keras.mixed_precision.set_global_policy
+flat = tf.nest.flatten
+map_all = tf.nest.map_structure
+
+
+class Tensors(NamedTuple):
+    """What one call gives: outputs, and gradients of weights, then of float inputs."""
+
+    outputs: list[Any]
+    gradients: list[Any]
+
+
+class Run(NamedTuple):
+    """A layer, what it was fed, and what came out. `names` go with the gradients."""
+
+    layer: Any
+    inputs: Any
+    weights: list[Any]
+    names: list[str]
+    outputs: list[Any]
+    gradients: list[Any]
+
+
+def require(holds: Any, **report: Any) -> None:
+    """Fails the test, in the words of the law, unless `holds`."""
+    if not holds:
+        pytest.fail(words(**report), pytrace=False)
+
+
+def words(law: int, policy: str, seen: Any, expected: Any, look_for: str) -> str:
+    return (
+        f"Law {law}, {policy}.\n"
+        f"  Seen:     {seen}.\n"
+        f"  Expected: {expected}.\n"
+        f"  Look for: {look_for}."
+    )
+
+
+def require_near(
+    law: int,
+    policy: str,
+    when: str,
+    seen: Tensors,
+    exact: Tensors,
+    spread: Tensors,
+    top: float = np.inf,
+) -> None:
+    """Fails unless what float64 holds finite and below `top` is near it.
+
+    The yardstick is the root mean square of `spread`, how far rounded inputs and
+    weights alone move float64, and of the rounding of the result itself.
+    """
+    run, compute = eager(policy), compute_dtype(policy)
+    # A product may vanish below the smallest number; a gradient sums one each output.
+    terms = sum(int(np.prod(output.shape)) for output in run.outputs)
+    outputs = zip(seen.outputs, exact.outputs, spread.outputs)
+    gradients = zip(run.names, seen.gradients, exact.gradients, spread.gradients)
+    for name, value, right, sway, products in [
+        *((f"output {i}", *output, 1) for i, output in enumerate(outputs)),
+        *((f"the gradient of {name}", *rest, terms) for name, *rest in gradients),
+    ]:
+        if value is None or right is None or not np.max(np.abs(right)) < top:
+            continue
+        explained = sway + ROUNDOFF[compute] * rms(right) + SMALLEST[compute] * products
+        ratio = rms(float64(value) - right) / explained
+        require(
+            ratio <= LIMIT[compute],
+            law=law,
+            policy=policy,
+            seen=f"{when}: {name} is {ratio:.3g} times as far from float64 as the "
+            "rounding of inputs and weights explains",
+            expected=f"at most {LIMIT[compute]:g} times",
+            look_for="a step that a narrow dtype cannot hold: an epsilon below 1e-7, a "
+            "mask, square or sum beyond 65504, a difference of like numbers. Scale it, "
+            "or compute it in at least float32",
+        )
+
+
+@contextlib.contextmanager
+def explained(doing: str, law: int, policy: str, look_for: str) -> Iterator[None]:
+    """Tells of an exception in the words of a law, with the layer's own line."""
+    try:
+        yield
+    except Exception as error:
+        source = inspect.getsourcefile(MyLayer)
+        frames = traceback.extract_tb(error.__traceback__)
+        lines = [f"line {f.lineno}: {f.line}" for f in frames if f.filename == source]
+        message = " ".join(str(error).split())
+        report = words(
+            law=law,
+            policy=policy,
+            seen=f"{doing} raises {type(error).__name__}: {message}",
+            expected="no error",
+            look_for=" <- ".join([look_for, *lines[-1:]]),
+        )
+        raise pytest.fail.Exception(report, pytrace=False) from error
+
+
+def once(
+    doing: str, law: int, look_for: str
+) -> Callable[[Callable[[str], Any]], Callable[[str], Any]]:
+    """Runs a stage once for each policy.
+
+    The first law to see it fail says why; the others, which cannot be measured, skip.
+    """
+
+    def decorate(stage: Callable[[str], Any]) -> Callable[[str], Any]:
+        results: dict[str, Any] = {}
+
+        @functools.wraps(stage)
+        def remembered(policy: str) -> Any:
+            if policy not in results:
+                results[policy] = None
+                with explained(doing, law, policy, look_for):
+                    results[policy] = stage(policy)
+            if results[policy] is None:
+                pytest.skip(f"{doing} fails under {policy}, as another law has said")
+            return results[policy]
+
+        return remembered
+
+    return decorate
+
+
+@once(
+    "a call and its gradient",
+    law=3,
+    look_for="an operand in another dtype than the compute dtype: a float32 constant, "
+    "or a weight or an input without its cast",
+)
+def eager(policy: str) -> Run:
+    """Calls a layer that has the policy, on values that its compute dtype holds."""
+    layer, inputs = make_layer(dtype=policy), inputs_of(policy)
+    weights = weights_of(policy)
+    outputs = call(layer, inputs, weights)
+    outputs, gradients = differentiate(layer, inputs, factors(outputs))
+    names = [short_name(weight) for weight in layer.trainable_weights]
+    names += ["the inputs"] * (len(gradients) - len(names))
+    return Run(layer, inputs, weights, names, outputs, gradients)
+
+
+@once(
+    "a trace with an unknown batch size",
+    law=3,
+    look_for="a size read from inputs.shape where tf.shape(inputs) is meant",
+)
+def traced(policy: str) -> Any:
+    """Returns the call as a graph."""
+    run = eager(policy)
+    signature = map_all(
+        lambda x: tf.TensorSpec([None, *x.shape[1:]], x.dtype), run.inputs
+    )
+    return tf.function(lambda x: run.layer(x)).get_concrete_function(signature)
+
+
+@functools.cache
+def oracle(compute: str, size: str = "normal") -> tuple[Tensors, Tensors]:
+    """Returns what float64 makes of inputs and weights that the dtype holds."""
+    return in_float64(compute, inputs_of(compute, size), weights_of(compute))
+
+
+def in_float64(
+    compute: str, inputs: Any, weights: list[Any], **kwargs: Any
+) -> tuple[Tensors, Tensors]:
+    """Returns float64's values, and how far (rms) rounding to the dtype moves them."""
+    run, random = eager("float64"), np.random.default_rng(5)
+
+    def evaluate(move: Callable[[Any], Any]) -> Tensors:
+        set_weights(run.layer, [move(w) if is_float(w) else w for w in weights])
+        moved = map_floats(lambda x: tf.constant(move(float64(x))), inputs)
+        moved_factors = [tf.constant(move(f)) for f in factors(run.outputs)]
+        outputs, gradients = float64_call()(moved, moved_factors, **kwargs)
+        return Tensors(
+            [float64(output) for output in outputs],
+            [None if g is None else float64(g) for g in gradients],
+        )
+
+    def move(x: Any) -> Any:
+        relative, absolute = random.choice([-1.0, 1.0], (2, *np.shape(x)))
+        return x + relative * ROUNDOFF[compute] * x + absolute * SMALLEST[compute] / 2
+
+    # Several draws, since one may miss the kink of a relu that another crosses.
+    exact, moved = evaluate(np.asarray), [evaluate(move) for _ in range(5)]
+    spread = [
+        [
+            None if y is None else rms([y - z for z in others])
+            for y, *others in zip(*part)
+        ]
+        for part in zip(exact, *moved)
+    ]
+    return exact, Tensors(*spread)
+
+
+@functools.cache
+def float64_call() -> Any:
+    """Returns the float64 layer's outputs and gradients as one graph: it runs often."""
+    return tf.function(functools.partial(differentiate, eager("float64").layer))
+
+
+def inputs_of(policy: str, size: str = "normal") -> Any:
+    """Returns inputs that the compute dtype holds, of ordinary or extreme size."""
+    inputs = make_inputs(ROWS)
+    if size in SIZES:
+        inputs = map_floats(lambda x: SIZES[size] * np.sign(x), inputs)
+    return fed(inputs, policy)
+
+
+def weights_of(policy: str) -> list[Any]:
+    """Returns weights that the compute dtype holds."""
+    return [rounded(w, policy) if is_float(w) else w for w in drawn_weights()]
+
+
+@functools.cache
+def drawn_weights() -> list[Any]:
+    """Returns one value for each weight: its initial value, and a little noise."""
+    tf.keras.utils.set_random_seed(7)
+    layer, random = make_layer(dtype="float32"), np.random.default_rng(7)
+    layer(fed(make_inputs(ROWS), "float32"))
+    values = [weight.numpy() for weight in layer.weights]
+    return [
+        v + random.uniform(0.05, 0.25, v.shape) if is_float(v) else v for v in values
+    ]
+
+
+def share_of_rounding(step: float, threshold: float) -> float:
+    """Returns the share of outputs whose third difference is above the threshold."""
+    run, random = eager("float64"), np.random.default_rng(3)
+
+    def line(x: Any) -> Callable[[int], Any]:
+        direction = step * random.choice([-1.0, 1.0], np.shape(x))
+        return lambda k: x * (1 + k * direction)
+
+    along = map_floats(line, run.inputs)
+    weights = [
+        line(w) if dtype_of(variable) == "float64" else (lambda k, w=w: w)
+        for w, variable in zip(run.weights, run.layer.weights)
+    ]
+
+    def outputs_at(k: int) -> list[Any]:
+        inputs = map_all(lambda x: x(k) if callable(x) else x, along)
+        return call(run.layer, inputs, [weight(k) for weight in weights])
+
+    points = [outputs_at(k) for k in (-1, 0, 1, 2)]
+    shares = [0.0]
+    for a, b, c, d in zip(*points):
+        a, b, c, d = (float64(output) for output in (a, b, c, d))
+        third = np.abs(a - 3 * b + 3 * c - d)
+        if np.any(b):
+            shares.append(np.mean(third[b != 0] > threshold * np.max(np.abs(b))))
+    return float(max(shares))
+
+
+def central_differences() -> Iterator[tuple[str, float, float, float]]:
+    """Yields, for each weight and input, how the loss changes along a line in it.
+
+    That is its name, the slope that its gradient promises, the sum of the sizes of that
+    slope's terms, and the slope that is measured.
+    """
+    run, random, step = eager("float64"), np.random.default_rng(2), 1e-5
+    inputs = flat(run.inputs)
+    weights = [id(weight) for weight in run.layer.weights]
+    places = [weights.index(id(weight)) for weight in run.layer.trainable_weights]
+    places += [len(weights) + i for i, x in enumerate(inputs) if is_float(x)]
+    for name, place, gradient in zip(run.names, places, run.gradients):
+        if gradient is None:
+            continue
+        losses = []
+        line = random.choice([-1.0, 1.0], gradient.shape)
+        for sign in (-1, 1):
+            values = [*run.weights, *inputs]
+            values[place] = values[place] + sign * step * line
+            moved = tf.nest.pack_sequence_as(run.inputs, values[len(weights) :])
+            outputs = call(run.layer, moved, values[: len(weights)])
+            losses.append(loss_of(outputs, factors(outputs)))
+        terms = float64(gradient) * line
+        measured = float(losses[1] - losses[0]) / (2 * step)
+        yield name, float(np.sum(terms)), float(np.sum(np.abs(terms))), measured
+
+
+def call(layer: Any, inputs: Any, weights: list[Any], **kwargs: Any) -> list[Any]:
+    """Returns the outputs of the layer with these weights, in a flat list."""
+    if not layer.built:
+        layer(inputs, **kwargs)
+    set_weights(layer, weights)
+    return [*flat(layer(inputs, **kwargs))]
+
+
+def differentiate(
+    layer: Any, inputs: Any, factors: list[Any], **kwargs: Any
+) -> tuple[list[Any], list[Any]]:
+    """Returns the outputs, and the gradients of weights and float inputs."""
+    floats = [x for x in flat(inputs) if is_float(x)]
+    with tf.GradientTape() as tape:
+        tape.watch(floats)
+        outputs = flat(layer(inputs, **kwargs))
+        loss = loss_of(outputs, factors)
+    gradients = tape.gradient(loss, [*layer.trainable_weights, *floats])
+    return outputs, [
+        tf.convert_to_tensor(g) if isinstance(g, tf.IndexedSlices) else g
+        for g in gradients
+    ]
+
+
+def factors(outputs: list[Any]) -> list[Any]:
+    """Returns what the loss multiplies outputs with: every dtype holds it exactly."""
+    random = np.random.default_rng(1)
+    return [random.integers(8, 24, output.shape) / 16 for output in outputs]
+
+
+def loss_of(outputs: list[Any], factors: list[Any]) -> Any:
+    """Returns the sum of the products of float outputs and factors."""
+    losses = []
+    for output, factor in zip(outputs, factors):
+        if is_float(output):
+            wide = "float64" if dtype_of(output) == "float64" else "float32"
+            product = tf.cast(output, wide) * tf.cast(factor, wide)
+            losses.append(tf.reduce_sum(product))
+    return tf.add_n(losses)
+
+
+def graph_nodes(graph: Any) -> list[Any]:
+    """Returns the operations of a graph and of the functions that it calls."""
+    definition = graph.graph.as_graph_def()
+    functions = [f.node_def for f in definition.library.function]
+    return [node for nodes in (definition.node, *functions) for node in nodes]
+
+
+def differences(layer: Any, config: dict[str, Any]) -> str:
+    """Returns what the layer's policy and config have other than `config`."""
+    items = [f"{k}={v!r}" for k, v in layer.get_config().items() if config.get(k) != v]
+    return ", ".join([f"the policy {layer.dtype_policy.name!r}", *items])
+
+
+def set_weights(layer: Any, values: list[Any]) -> None:
+    for weight, value in zip(layer.weights, values):
+        weight.assign(tf.cast(value, weight.dtype))
+
+
+def fed(inputs: Any, policy: str) -> Any:
+    """Returns inputs as people feed them, with values that the compute dtype holds."""
+    dtype = "float64" if policy == "float64" else "float32"
+    return map_floats(lambda x: tf.constant(rounded(x, policy), dtype), inputs)
+
+
+def symbolic(inputs: Any) -> Any:
+    return map_all(lambda x: tf.keras.Input(x.shape[1:], dtype=x.dtype), inputs)
+
+
+def map_floats(function: Callable[[Any], Any], structure: Any) -> Any:
+    return map_all(lambda x: function(x) if is_float(x) else x, structure)
+
+
+def is_float(x: Any) -> bool:
+    return bool(tf.as_dtype(x.dtype).is_floating)
+
+
+def dtype_of(x: Any) -> str:
+    return str(tf.as_dtype(x.dtype).name)
+
+
+def compute_dtype(policy: str) -> str:
+    return policy.replace("mixed_", "")
+
+
+def rounded(x: Any, policy: str) -> Any:
+    return float64(tf.cast(x, compute_dtype(policy)))
+
+
+def float64(x: Any) -> Any:
+    return tf.cast(x, "float64").numpy()
+
+
+def rms(x: Any) -> float:
+    return float(np.sqrt(np.mean(np.square(x))))
+
+
+def close(seen: Any, right: Any, policy: str) -> bool:
+    error, size = rms(float64(seen) - float64(right)), rms(float64(right))
+    return bool(error <= 8 * ROUNDOFF[compute_dtype(policy)] * size)
+
+
+def short_name(weight: Any) -> str:
+    """Returns `w` for `my_layer/w:0`, as Keras 2 has it, and for `w`."""
+    return str(weight.name.split("/")[-1].split(":")[0])
