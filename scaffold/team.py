@@ -69,7 +69,8 @@ def render_team_repo(
         texts = {
             PurePosixPath(path.relative_to(root).as_posix()): path.read_bytes().decode()
             for path in sorted(root.rglob("*"))
-            if path.is_file()
+            # pip compiles what ends in .py, also in a template.
+            if path.is_file() and "__pycache__" not in path.parts
         }
         return root.name, texts
 
