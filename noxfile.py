@@ -8,8 +8,8 @@ nox -s 'matrix(tf215)'   generated layers under TensorFlow 2.15
 from __future__ import annotations
 
 import platform
-import shutil
 import sys
+import tempfile
 from pathlib import Path
 
 import nox
@@ -69,21 +69,25 @@ def team(session: nox.Session) -> None:
     """A team repository by its own commands, and the pre-commit hooks."""
     here = Path.cwd()
     session.install(".", "pre-commit")
-    session.chdir(session.create_tmp())
-    shutil.rmtree("acme-layers", ignore_errors=True)
-    requirement = f"mplayer-scaffold @ {here.as_uri()}"
-    session.run("mplayer", "init", "acme-layers", "--mplayer", requirement)
-    session.chdir("acme-layers")
-    session.install("-e", ".[test]")
-    session.run("mplayer", "new", "Gain", "--weights", "gamma")
-    session.run("pytest", "-q")
-    session.run("ruff", "format", "--check")
-    session.run("ruff", "check")
-    session.run("mypy")
-    session.run("git", "init", "-q", external=True)
-    session.run("git", "add", "-A", external=True)
-    session.run("pre-commit", "run", "--all-files")
-    session.run("pre-commit", "try-repo", str(here), "mplayer-update", "--all-files")
+    # Not below this repository, where ruff would take it for ignored.
+    with tempfile.TemporaryDirectory() as folder:
+        session.chdir(folder)
+        session.env["PRE_COMMIT_HOME"] = f"{folder}/pre-commit"
+        requirement = f"mplayer-scaffold @ {here.as_uri()}"
+        session.run("mplayer", "init", "acme-layers", "--mplayer", requirement)
+        session.chdir("acme-layers")
+        session.install("-e", ".[test]")
+        session.run("mplayer", "new", "Gain", "--weights", "gamma")
+        session.run("pytest", "-q")
+        session.run("ruff", "format", "--check")
+        session.run("ruff", "check")
+        session.run("mypy")
+        session.run("git", "init", "-q", external=True)
+        session.run("git", "add", "-A", external=True)
+        session.run("pre-commit", "run", "--all-files")
+        hooks = ("try-repo", str(here), "mplayer-update", "--all-files")
+        session.run("pre-commit", *hooks)
+        session.chdir(here)
 
 
 @nox.session
