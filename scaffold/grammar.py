@@ -11,11 +11,11 @@ import re
 from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple, cast, get_args
 
-from scaffold.call import analyse, parse_call
+from scaffold.call import Analysis, analyse, parse_call
 from scaffold.errors import MplayerError, nearest
 from scaffold.functions import ACTIVATIONS
 from scaffold.initializers import parse_initializer, require_initializable
-from scaffold.kinds import Kind, kind_names, load_kind, templates_dir
+from scaffold.kinds import BY_WEIGHTS, Body, Kind, load_kind, templates_dir
 from scaffold.names import parse_name, require_ascii, require_variable_name
 from scaffold.spec import (
     Argument,
@@ -125,32 +125,36 @@ def parse(
     chosen = load_kind(kind, team) if kind is not None else None
     chosen_options = parse_options(options)
     declared = list(parse_arguments(arguments))
-    if weights is None:
-        chosen = chosen or load_kind(kind_names(team)[0], team)
-        texts = parse_weights(chosen.weights)
+    if weights is None and chosen is None:
+        chosen = load_kind(BY_WEIGHTS[0], team)
+    texts = _weight_texts(weights, chosen)
+    kinds = [load_kind(name, team) for name in BY_WEIGHTS]
+    with_call = call is not None
+    chosen = chosen or _kind_for(texts, kinds, with_call=with_call)
+    if chosen.body is not None:
+        _require_body(chosen, texts, declared, call)
+    if weights is None or chosen.body is not None:
         known = {argument.name for argument in declared}
         own = parse_arguments(chosen.arguments)
         declared += [argument for argument in own if argument.name not in known]
-    else:
-        texts = parse_weights(weights)
-    kinds = [load_kind(name, team) for name in kind_names(team)]
-    with_call = call is not None
-    chosen = chosen or _kind_for(texts, kinds, with_call=with_call)
     specified = [
         _specified(text, (chosen, *kinds), with_call=with_call) for text in texts
     ]
     all_arguments = _with_sizes(specified, declared)
     _require_distinct(specified, all_arguments, chosen_options)
-    analysis = analyse(
-        _default_call(specified, all_arguments, chosen) if call is None else call,
-        specified,
-        all_arguments,
-        chosen.large,
-        rehearsed=not (
-            chosen.templates == templates_dir()
-            and _is_proven(texts, all_arguments, call)
-        ),
-    )
+    if chosen.body is not None:
+        analysis = _analysis(chosen.body, specified, chosen.large)
+    else:
+        analysis = analyse(
+            _default_call(specified, all_arguments, chosen) if call is None else call,
+            specified,
+            all_arguments,
+            chosen.large,
+            rehearsed=not (
+                chosen.templates == templates_dir()
+                and _is_proven(texts, all_arguments, call)
+            ),
+        )
     return LayerSpec(
         name=class_name,
         kind=chosen.name,
@@ -602,6 +606,90 @@ def _is_proven(
     )
 
 
+def _weight_texts(weights: str | None, kind: Kind | None) -> tuple[WeightText, ...]:
+    text = kind.weights if weights is None and kind else weights or ""
+    if kind and kind.body is not None and not text.strip():
+        return ()
+    return parse_weights(text)
+
+
+def _require_body(
+    kind: Kind,
+    texts: Sequence[WeightText],
+    arguments: Sequence[Argument],
+    call: str | None,
+) -> None:
+    """Refuses what a kind cannot take whose `call` stands in its template."""
+    if call is not None:
+        raise MplayerError(
+            f"--call: what the kind {kind.name!r} computes is its point, so it takes no"
+            " expression. Leave it out and edit `call` afterwards, or begin with --kind"
+            " dense."
+        )
+    _require_roles(kind, texts)
+    own = {argument.name: argument for argument in parse_arguments(kind.arguments)}
+    for argument in arguments:
+        mine = own.get(argument.name)
+        if mine is None:
+            raise MplayerError(
+                f"--arg: the kind {kind.name!r} has no argument {argument.name!r} that"
+                f" its `call` would use.{nearest(argument.name, tuple(own))} It has"
+                f" {', '.join(own) or 'none'}: leave it out, and add it afterwards."
+            )
+        if mine.type != argument.type:
+            raise MplayerError(
+                f"--arg: {argument.name!r} is a {mine.type} in the kind {kind.name!r}."
+                f" Write '{argument.name}:{mine.type}'."
+            )
+
+
+def _require_roles(kind: Kind, texts: Sequence[WeightText]) -> None:
+    taken: dict[str, str] = {}
+    for text in texts:
+        role = kind.role_of(text.name)
+        if role is None:
+            roles = " and ".join(f"{r.names[0]!r}" for r in kind.roles) or "no weights"
+            raise MplayerError(
+                f"--weights: {text.name!r} is no weight of the kind {kind.name!r}; it"
+                f" has {roles}. Take those, or another kind: see mplayer kinds."
+            )
+        if role.role in taken:
+            raise MplayerError(
+                f"--weights: {taken[role.role]!r} and {text.name!r} are both the"
+                f" {role.role} of the kind {kind.name!r}. Leave one out."
+            )
+        taken[role.role] = text.name
+        if text.shape is not None and text.shape != _dims(
+            text.name, role.shape.strip("[]")
+        ):
+            raise MplayerError(
+                f"--weights: {text.name!r} has the shape {role.shape} in the kind"
+                f" {kind.name!r}. Leave the shape out."
+            )
+        if text.dtype or text.frozen or text.state:
+            raise MplayerError(
+                f"--weights: how {text.name!r} is stored is settled in the kind"
+                f" {kind.name!r}. Leave what follows ':' out."
+            )
+    for role in kind.roles:
+        if role.required and role.role not in taken:
+            raise MplayerError(
+                f"--weights: the kind {kind.name!r} needs its {role.role}. Add it, as"
+                f" in '{kind.weights}'."
+            )
+
+
+def _analysis(body: Body, weights: Sequence[Weight], large: float) -> Analysis:
+    return Analysis(
+        call="",
+        read=frozenset(weight.name for weight in weights),
+        input_shape=_dims("inputs", body.inputs.strip("[]")),
+        output_shape=_dims("outputs", body.outputs.strip("[]")),
+        any_rank=body.any_rank,
+        large=large,
+    )
+
+
 def _kind_for(
     texts: Sequence[WeightText], kinds: Sequence[Kind], *, with_call: bool
 ) -> Kind:
@@ -641,19 +729,20 @@ def _specified(text: WeightText, kinds: Sequence[Kind], *, with_call: bool) -> W
             )
         shape = _dims(name, role.shape.strip("[]"))
     initializer = text.initializer
-    if initializer is None:
+    if initializer is None and role and kind.body is not None:
+        initializer = parse_initializer(role.initializer, name)
+    elif initializer is None:
         integral = text.dtype is not None and text.dtype not in FLOATS
         initializer = Initializer(
             "zeros" if integral else _initializer_for(name, kinds, len(shape))
         )
-    require_initializable(initializer, name, len(shape), text.dtype)
+    dtype, frozen, state = text.dtype, text.frozen, text.state
+    if role and role.attributes:
+        dtype, marks = _attributes(name, f":{role.attributes}")
+        frozen, state = "frozen" in marks, "state" in marks
+    require_initializable(initializer, name, len(shape), dtype)
     return Weight(
-        name=name,
-        shape=shape,
-        initializer=initializer,
-        dtype=text.dtype,
-        frozen=text.frozen,
-        state=text.state,
+        name, shape, initializer, dtype, frozen, state, wide=bool(role and role.wide)
     )
 
 

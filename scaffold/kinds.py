@@ -11,16 +11,18 @@ ship kinds too, by an entry point of the group `mplayer.templates`.
 from __future__ import annotations
 
 import functools
-from dataclasses import dataclass, fields
+from dataclasses import MISSING, dataclass, field, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from scaffold.errors import MplayerError, nearest
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection
+    from collections.abc import Callable, Collection, Mapping
 
 ENTRY_POINTS = "mplayer.templates"
+BY_WEIGHTS = ("dense", "scale")
+"""The kinds that weights alone can mean, as they are tried; others are named."""
 
 
 @dataclass(frozen=True)
@@ -33,8 +35,27 @@ class Role:
     """In the weight grammar: `[in,units]`."""
     initializer: str
     required: bool
-    use: str
+    use: str = ""
     """How the default call uses it: `{x} @ {name}`."""
+    attributes: str = ""
+    """In the weight grammar: `state`, or `int32:frozen`."""
+    wide: bool = False
+    """Whether it is read in at least float32, unrounded by autocast."""
+
+
+@dataclass(frozen=True)
+class Body:
+    """What a kind computes whose template, and no expression, says how."""
+
+    computes: str
+    """For the docstring: `Normalises the last axis to a mean of 0...`."""
+    inputs: str
+    """The shape of one input in the weight grammar, batch apart: `[axis_1,in]`."""
+    outputs: str
+    any_rank: bool
+    """Whether there may be any axes before the last."""
+    dtypes: str = ""
+    """What the dtype contract in the docstring says beyond that of all layers."""
 
 
 @dataclass(frozen=True)
@@ -55,6 +76,10 @@ class Kind:
     arguments: tuple[str, ...]
     large: float
     roles: tuple[Role, ...]
+    body: Body | None = None
+    """None: an expression over the weights, the default of `--call`."""
+    help: Mapping[str, str] = field(default_factory=dict)
+    """What each argument is for, as the docstring says it."""
 
     def role_of(self, weight: str) -> Role | None:
         """Returns the role that a weight of this name takes, if any."""
@@ -71,9 +96,9 @@ def templates_dir() -> Path:
 
 @functools.cache
 def kind_names(team: Path | None = None) -> tuple[str, ...]:
-    """Returns the names of our kinds, then of a team's, as they are tried in turn."""
-    ours = _kinds_in(templates_dir())
-    return (*ours, *(name for name in _kinds_in(team) if name not in ours))
+    """Returns the names of all kinds: those that weights can mean, ours, a team's."""
+    names = (*BY_WEIGHTS, *_kinds_in(templates_dir()), *_kinds_in(team))
+    return tuple(dict.fromkeys(names))
 
 
 @functools.cache
@@ -131,14 +156,18 @@ def _kinds_in(folder: Path | None) -> tuple[str, ...]:
 def _read_kind(name: str, templates: Path) -> Kind:
     path = templates / "layer" / "kinds" / name / "kind.toml"
     table = _read_toml(path)
-    roles = table.pop("roles", None)
-    if not _holds(roles, dict):
+    roles, body = table.pop("roles", []), table.pop("body", None)
+    if not _holds(roles, dict, empty=body is not None):
         raise MplayerError(f"'{path}' needs at least one [[roles]] table.")
-    values = _checked(path, "", table, Kind, {"name", "templates", "roles"})
+    if body is not None and not isinstance(body, dict):
+        raise MplayerError(f"'{path}': body must be a table. Received: {body!r}.")
+    apart = {"name", "templates", "roles", "body"}
+    values = _checked(path, "", table, Kind, apart)
     return Kind(
         name=name,
         templates=templates,
         roles=tuple(Role(**_checked(path, "roles: ", role, Role)) for role in roles),
+        body=Body(**_checked(path, "body: ", body, Body)) if body else None,
         **values,
     )
 
@@ -147,11 +176,16 @@ def _checked(
     path: Path,
     where: str,
     table: dict[str, Any],
-    made: type[Kind | Role],
+    made: type[Kind | Role | Body],
     apart: Collection[str] = (),
 ) -> dict[str, Any]:
     """The values of a table, if they are the fields of the class made of them."""
-    types = {field.name: field.type for field in fields(made)}
+    types = {each.name: each.type for each in fields(made)}
+    optional = {
+        each.name
+        for each in fields(made)
+        if (each.default, each.default_factory) != (MISSING, MISSING)
+    }
     known = [name for name in types if name not in apart]
     for key in table:
         if key not in known:
@@ -161,6 +195,8 @@ def _checked(
             )
     for key in known:
         if key not in table:
+            if key in optional:
+                continue
             raise MplayerError(f"'{path}': {where}the key '{key}' is missing.")
         kind, holds = _TYPES[str(types[key])]
         if not holds(table[key]):
@@ -183,6 +219,10 @@ _TYPES: dict[str, tuple[str, Callable[[object], bool]]] = {
     "str": ("a string", lambda value: isinstance(value, str)),
     "bool": ("true or false", lambda value: isinstance(value, bool)),
     "float": ("a positive float", lambda value: isinstance(value, float) and value > 0),
+    "Mapping[str, str]": (
+        "a table of strings",
+        lambda value: isinstance(value, dict) and _holds([*value.values()], str),
+    ),
     "tuple[str, ...]": (
         "a list of strings",
         lambda value: _holds(value, str, empty=True),

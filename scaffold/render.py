@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
     from jinja2 import Environment
 
+    from scaffold.kinds import Kind
     from scaffold.spec import Argument, Dim, Initializer, LayerSpec, Scalar, Weight
 
 WIDTH = 88
@@ -99,8 +100,13 @@ def render(spec: LayerSpec, package: str = "", team: Path | None = None) -> Text
         except Exception as error:
             raise _template_fault(template, tuple(folders), error) from error
 
-    module = rendered(f"kinds/{kind.name}/layer.py.jinja", _module_context(spec))
-    test = rendered("test_layer.py.jinja", _test_context(spec, package))
+    module = rendered(f"kinds/{kind.name}/layer.py.jinja", _module_context(spec, kind))
+    own = f"kinds/{kind.name}/test_layer.py.jinja"
+    has_own = any((folder / own).is_file() for folder in folders)
+    test = rendered(
+        own if has_own else "test_layer.py.jinja",
+        {**_test_context(spec, package), "role": _roles(spec, kind)},
+    )
     return Texts(module=_fold(module), test=_fold(test))
 
 
@@ -148,14 +154,17 @@ def _environment(folders: tuple[Path, ...]) -> Environment:
     return environment
 
 
-def _module_context(spec: LayerSpec) -> dict[str, object]:
+def _module_context(spec: LayerSpec, kind: Kind) -> dict[str, object]:
     trainable = [weight for weight in spec.weights if weight.trainable]
     options = [
         option.removesuffix("s")
         for option in ("regularizers", "constraints")
         if option in spec.options
     ]
-    parameters = [_argument_parameter(argument, spec) for argument in spec.arguments]
+    parameters = [
+        _argument_parameter(argument, spec, kind.help.get(argument.name, ""))
+        for argument in spec.arguments
+    ]
     for part in ("initializer", *options):
         parameters += [_weight_parameter(weight, part) for weight in trainable]
     last = spec.input_shape[-1]
@@ -164,15 +173,19 @@ def _module_context(spec: LayerSpec) -> dict[str, object]:
     return {
         "spec": spec,
         "call": _call(spec),
-        "computes": f"Computes `{spec.call}`.",
+        "computes": kind.body.computes if kind.body else f"Computes `{spec.call}`.",
+        "role": _roles(spec, kind),
         "dtypes": _dtypes(spec),
+        "dtypes_more": f" {kind.body.dtypes}" if kind.body and kind.body.dtypes else "",
         "trainable": trainable,
         "options": options,
         "parameters": parameters,
         "checks": [c for c in map(_check, spec.arguments) if c],
         "composed": [w for w in trainable if w.initializer.arguments],
         "opted_out": [
-            w.name for w in spec.weights if w.state or w.dtype in _HALVES_AND_FLOATS
+            w.name
+            for w in spec.weights
+            if w.state or w.wide or w.dtype in _HALVES_AND_FLOATS
         ],
         "carries_mask": spec.any_rank,
         "reads_input_dim": reads_input_dim,
@@ -234,7 +247,15 @@ def _test_context(spec: LayerSpec, package: str) -> dict[str, object]:
     }
 
 
-def _argument_parameter(argument: Argument, spec: LayerSpec) -> _Parameter:
+def _roles(spec: LayerSpec, kind: Kind) -> dict[str, Weight | None]:
+    """The weights by what they are for; None for a role that no weight has."""
+    return {
+        role.role: next((w for w in spec.weights if w.name in role.names), None)
+        for role in kind.roles
+    }
+
+
+def _argument_parameter(argument: Argument, spec: LayerSpec, text: str) -> _Parameter:
     name, kept, serialized = argument.name, argument.name, f"self.{argument.name}"
     if argument.type == "activation":
         kept = f"tf.keras.activations.get({name})"
@@ -246,8 +267,9 @@ def _argument_parameter(argument: Argument, spec: LayerSpec) -> _Parameter:
         "str": "String",
         "activation": "Activation function, or its name",
     }[argument.type]
-    text = f"{kind}."
-    if argument.size:
+    if not text and not argument.size:
+        text = f"{kind}."
+    elif not text:
         shaped = [f"`{w.name}`" for w in spec.weights if name in w.shape]
         text = (
             "Positive integer, the size of the last output axis."

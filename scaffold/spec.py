@@ -43,6 +43,8 @@ class Weight:
     state: bool = False
     read: bool = True
     """Whether the call reads it."""
+    wide: bool = False
+    """Whether the call reads it in at least float32, unrounded by autocast."""
 
     @property
     def trainable(self) -> bool:
