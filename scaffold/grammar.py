@@ -679,12 +679,18 @@ def _require_roles(kind: Kind, texts: Sequence[WeightText]) -> None:
             )
 
 
+def _shape(text: str) -> tuple[Dim, ...]:
+    """The shape that a kind's `[body]` gives."""
+    words = text.strip("[] ").replace(" ", "").split(",")
+    return tuple(int(word) if word.isdecimal() else word for word in words if word)
+
+
 def _analysis(body: Body, weights: Sequence[Weight], large: float) -> Analysis:
     return Analysis(
         call="",
         read=frozenset(weight.name for weight in weights),
-        input_shape=_dims("inputs", body.inputs.strip("[]")),
-        output_shape=_dims("outputs", body.outputs.strip("[]")),
+        input_shape=_shape(body.inputs),
+        output_shape=_shape(body.outputs),
         any_rank=body.any_rank,
         large=large,
     )

@@ -333,6 +333,10 @@ def _dtypes(spec: LayerSpec) -> str:
         "Dtypes: weights are stored in the layer's variable dtype; `call` computes in "
         "its compute dtype, which its outputs have too. Both come from the layer's "
         "policy: `dtype=` in the constructor, or else the global policy."
+        if spec.weights
+        else "Dtypes: `call` computes in the layer's compute dtype, which its outputs "
+        "have too. It comes from the layer's policy: `dtype=` in the constructor, or "
+        "else the global policy."
     )
     for weight in spec.weights:
         if weight.state:
@@ -371,7 +375,7 @@ def _initializer_code(weight: Weight) -> str:
 
 
 def _input_spec(spec: LayerSpec, last: Dim) -> str:
-    if last == "in":
+    if last == "in" or str(last).startswith("axis_"):
         return "" if spec.any_rank else f"ndim={len(spec.input_shape) + 1}"
     rank = "min_ndim=2" if spec.any_rank else f"ndim={len(spec.input_shape) + 1}"
     return f"{rank}, axes={{-1: {last}}}"
