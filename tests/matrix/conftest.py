@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 import pytest
+from kind_twins import KIND_TWINS
 from pairs import SPECS
 from twins import TWINS, VARIANTS
 
@@ -49,7 +50,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
         texts = render(spec)
         (root / f"{spec.module}.py").write_text(texts.module, "utf-8")
         (root / f"test_{spec.module}.py").write_text(texts.test, "utf-8")
-    for twin in (*TWINS, *VARIANTS):
+    for twin in (*TWINS, *KIND_TWINS, *VARIANTS):
         spec = parse(twin.name, **twin.spec)
         texts = render(spec)
         (root / f"{spec.module}.py").write_text(twin.edited(texts.module), "utf-8")
