@@ -6,9 +6,8 @@ import contextlib
 import io
 import os
 import stat
-from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from scaffold.errors import MplayerError
 
@@ -22,8 +21,7 @@ Status = Literal[
 JSON_VERSION = 1
 
 
-@dataclass(frozen=True)
-class Change:
+class Change(NamedTuple):
     """One file: what it holds, and what it shall hold."""
 
     path: PurePosixPath
@@ -50,8 +48,7 @@ class Change:
         return "delete" if self.after is None else "update"
 
 
-@dataclass(frozen=True)
-class Merged:
+class Merged(NamedTuple):
     """A file of the user's with a new version of the template in it."""
 
     text: str
@@ -59,8 +56,7 @@ class Merged:
     """Whether it holds conflict markers, so that it cannot be Python yet."""
 
 
-@dataclass(frozen=True)
-class Plan:
+class Plan(NamedTuple):
     """All changes of one command, relative to `root`."""
 
     root: Path

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import functools
 import re
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from scaffold.errors import MplayerError
 from scaffold.kinds import load_kind, templates_dir
@@ -26,16 +25,14 @@ TEST_SIZE, OTHER_SIZE = 3, 2
 _HALVES_AND_FLOATS = ("float16", "bfloat16", "float32", "float64")
 
 
-@dataclass(frozen=True)
-class Texts:
+class Texts(NamedTuple):
     """The two files of a layer, without their folders."""
 
     module: str
     test: str
 
 
-@dataclass(frozen=True)
-class _Parameter:
+class _Parameter(NamedTuple):
     """A constructor parameter, as each place of the module writes it."""
 
     name: str
@@ -45,8 +42,7 @@ class _Parameter:
     serialized: str
 
 
-@dataclass(frozen=True)
-class _Check:
+class _Check(NamedTuple):
     """What a constructor argument must be, or the constructor raises `error`."""
 
     name: str

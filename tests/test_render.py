@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import subprocess
 import sys
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pytest
@@ -93,4 +92,4 @@ def test_a_line_that_cannot_be_broken_is_an_error() -> None:
         "MyLayer", weights=f"{a}[in,{c}], {b}[{c}]", call=f"inputs @ {a} + {b}"
     )
     with pytest.raises(MplayerError, match="longer than 88 columns"):
-        render(replace(spec, call=f"{spec.call} + {b} * {b}"))
+        render(spec._replace(call=f"{spec.call} + {b} * {b}"))
