@@ -1,10 +1,10 @@
 """The command line: one thin module a command, and one way out.
 
 Start-up is a feature. A command imports what it needs inside its function; rich,
-TensorFlow and cookiecutter are imported by no module that every command loads.
+TensorFlow and cookiecutter are imported by no module that every command loads. Their
+signatures are not written under `from __future__ import annotations`: typer evaluates
+those of all commands, and those that are texts twice.
 """
-
-from __future__ import annotations
 
 import sys
 from typing import Annotated
