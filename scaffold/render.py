@@ -30,6 +30,8 @@ class Texts(NamedTuple):
 
     module: str
     test: str
+    ours: bool
+    """Whether all templates are ours."""
 
 
 class _Parameter(NamedTuple):
@@ -103,7 +105,7 @@ def render(spec: LayerSpec, package: str = "", team: Path | None = None) -> Text
         own if has_own else "test_layer.py.jinja",
         {**_test_context(spec, package), "role": _roles(spec, kind)},
     )
-    return Texts(module=_fold(module), test=_fold(test))
+    return Texts(_fold(module), _fold(test), ours=len(folders) == 1)
 
 
 def _template_fault(

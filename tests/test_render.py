@@ -7,6 +7,8 @@ import sys
 from typing import TYPE_CHECKING
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from scaffold.errors import MplayerError
 from scaffold.grammar import parse
@@ -84,6 +86,25 @@ def test_no_line_is_wider_than_88_columns(rendered: Path) -> None:
     for path in rendered.rglob("*.py"):
         for line in path.read_text("utf-8").splitlines():
             assert len(line) <= 88 or line.startswith("from "), line
+
+
+@settings(deadline=None)
+@given(
+    name=st.from_regex("[A-Z][A-Za-z0-9]*", fullmatch=True),
+    argument=st.text().map("s:str={}".format)
+    | st.floats().map("r:float={}".format)
+    | st.integers().map("k:int={}".format),
+    package=st.sampled_from(PACKAGES),
+)
+def test_our_matrix_parses_whatever_goes_into_it(
+    name: str, argument: str, package: str
+) -> None:
+    try:
+        texts = render(parse(name, weights="w,b", arguments=[argument]), package)
+    except MplayerError:
+        return
+    assert texts.ours
+    compile(texts.test, "test_layer.py", "exec", dont_inherit=True)
 
 
 def test_a_line_that_cannot_be_broken_is_an_error() -> None:
