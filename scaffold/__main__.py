@@ -11,7 +11,11 @@ def main() -> None:
     gc.disable()
     from scaffold.cli import run
 
-    run()
+    try:
+        run()
+    finally:
+        # Python looks for garbage once more at its exit, but not among what is frozen.
+        gc.freeze()
 
 
 if __name__ == "__main__":

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import math
 import re
-from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple, cast, get_args
 
 from scaffold.call import Analysis, analyse, parse_call
@@ -158,7 +157,7 @@ def parse(
     return LayerSpec(
         name=class_name,
         kind=chosen.name,
-        weights=tuple(replace(w, read=w.name in analysis.read) for w in specified),
+        weights=tuple(w._replace(read=w.name in analysis.read) for w in specified),
         arguments=all_arguments,
         call=analysis.call,
         doc=parse_doc(doc),
@@ -383,7 +382,7 @@ def _with_sizes(
                 f"--arg: the size {dim!r} of {weight.name!r} cannot be {default}. Give "
                 f"it from 1 to {LARGEST_SIZE}, as in '{dim}:int=32'."
             )
-        arguments[dim] = replace(argument, size=True)
+        arguments[dim] = argument._replace(size=True)
     return tuple(
         sorted(
             [*implied.values(), *arguments.values()],

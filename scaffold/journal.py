@@ -11,9 +11,8 @@ from __future__ import annotations
 import errno
 import json
 import os
-from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from scaffold.errors import MplayerError
 from scaffold.plan import os_errors_of
@@ -24,8 +23,7 @@ if TYPE_CHECKING:
 JOURNAL = PurePosixPath(".mplayer/journal")
 
 
-@dataclass(frozen=True)
-class Move:
+class Move(NamedTuple):
     """One step: `temporary` becomes `target`, or `target` goes where there is none."""
 
     target: Path

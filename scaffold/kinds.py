@@ -11,22 +11,22 @@ ship kinds too, by an entry point of the group `mplayer.templates`.
 from __future__ import annotations
 
 import functools
-from dataclasses import MISSING, dataclass, field, fields
+from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, NamedTuple, get_type_hints
 
 from scaffold.errors import MplayerError, nearest
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Mapping
+    from collections.abc import Callable, Collection
 
 ENTRY_POINTS = "mplayer.templates"
 BY_WEIGHTS = ("dense", "scale")
 """The kinds that weights alone can mean, as they are tried; others are named."""
 
 
-@dataclass(frozen=True)
-class Role:
+class Role(NamedTuple):
     """What a weight is for, and what its name alone means."""
 
     role: str
@@ -43,8 +43,7 @@ class Role:
     """Whether it is read in at least float32, unrounded by autocast."""
 
 
-@dataclass(frozen=True)
-class Body:
+class Body(NamedTuple):
     """What a kind computes whose template, and no expression, says how."""
 
     computes: str
@@ -58,8 +57,7 @@ class Body:
     """What the dtype contract in the docstring says beyond that of all layers."""
 
 
-@dataclass(frozen=True)
-class Kind:
+class Kind(NamedTuple):
     """A kind of layer, as its `kind.toml` has it.
 
     `weights` and `arguments` are the texts of `--weights` and `--arg` that stand where
@@ -78,7 +76,7 @@ class Kind:
     roles: tuple[Role, ...]
     body: Body | None = None
     """None: an expression over the weights, the default of `--call`."""
-    help: Mapping[str, str] = field(default_factory=dict)
+    help: Mapping[str, str] = MappingProxyType({})
     """What each argument is for, as the docstring says it."""
 
     def role_of(self, weight: str) -> Role | None:
@@ -180,12 +178,7 @@ def _checked(
     apart: Collection[str] = (),
 ) -> dict[str, Any]:
     """The values of a table, if they are the fields of the class made of them."""
-    types = {each.name: each.type for each in fields(made)}
-    optional = {
-        each.name
-        for each in fields(made)
-        if (each.default, each.default_factory) != (MISSING, MISSING)
-    }
+    types = get_type_hints(made)
     known = [name for name in types if name not in apart]
     for key in table:
         if key not in known:
@@ -195,10 +188,10 @@ def _checked(
             )
     for key in known:
         if key not in table:
-            if key in optional:
+            if key in made._field_defaults:
                 continue
             raise MplayerError(f"'{path}': {where}the key '{key}' is missing.")
-        kind, holds = _TYPES[str(types[key])]
+        kind, holds = _TYPES[types[key]]
         if not holds(table[key]):
             raise MplayerError(
                 f"'{path}': {where}{key} must be {kind}. Received: {table[key]!r}."
@@ -215,15 +208,15 @@ def _holds(value: object, kind: type, *, empty: bool = False) -> bool:
     )
 
 
-_TYPES: dict[str, tuple[str, Callable[[object], bool]]] = {
-    "str": ("a string", lambda value: isinstance(value, str)),
-    "bool": ("true or false", lambda value: isinstance(value, bool)),
-    "float": ("a positive float", lambda value: isinstance(value, float) and value > 0),
-    "Mapping[str, str]": (
+_TYPES: dict[object, tuple[str, Callable[[object], bool]]] = {
+    str: ("a string", lambda value: isinstance(value, str)),
+    bool: ("true or false", lambda value: isinstance(value, bool)),
+    float: ("a positive float", lambda value: isinstance(value, float) and value > 0),
+    Mapping[str, str]: (
         "a table of strings",
         lambda value: isinstance(value, dict) and _holds([*value.values()], str),
     ),
-    "tuple[str, ...]": (
+    tuple[str, ...]: (
         "a list of strings",
         lambda value: _holds(value, str, empty=True),
     ),

@@ -6,14 +6,13 @@ import contextlib
 import io
 import os
 import stat
-from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from scaffold.errors import MplayerError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Collection, Iterable, Iterator, Mapping
 
 Status = Literal[
     "create", "update", "identical", "conflict", "merge", "marked", "delete"
@@ -22,8 +21,7 @@ Status = Literal[
 JSON_VERSION = 1
 
 
-@dataclass(frozen=True)
-class Change:
+class Change(NamedTuple):
     """One file: what it holds, and what it shall hold."""
 
     path: PurePosixPath
@@ -50,8 +48,7 @@ class Change:
         return "delete" if self.after is None else "update"
 
 
-@dataclass(frozen=True)
-class Merged:
+class Merged(NamedTuple):
     """A file of the user's with a new version of the template in it."""
 
     text: str
@@ -59,8 +56,7 @@ class Merged:
     """Whether it holds conflict markers, so that it cannot be Python yet."""
 
 
-@dataclass(frozen=True)
-class Plan:
+class Plan(NamedTuple):
     """All changes of one command, relative to `root`."""
 
     root: Path
@@ -98,6 +94,7 @@ def make_plan(
     merged: Mapping[PurePosixPath, Merged] | None = None,
     removed: Mapping[PurePosixPath, bool] | None = None,
     folders: Iterable[PurePosixPath] = (),
+    proven: Collection[PurePosixPath] = (),
 ) -> Plan:
     """Compares texts with what is on disk, and checks that they can be written.
 
@@ -109,6 +106,7 @@ def make_plan(
         merged: Files of the user's that gain a new version of their template.
         removed: Files that go, and whether they may: one that may not is a conflict.
         folders: Folders that go, if they are empty afterwards.
+        proven: Modules that are known to parse, so that none has to wait for it.
 
     Returns:
         The plan, in the order of these arguments.
@@ -125,6 +123,9 @@ def make_plan(
     listing = _Listing(root, written)
     for path in written:
         listing.require_free(path)
+    for path, text in (*texts.items(), *edits.items()):
+        if path.suffix == ".py" and path not in proven:
+            _require_python(path, _encoded(path, text))
     changes = [
         *(_change(root, path, text, force) for path, text in texts.items()),
         *(_merge(root, path, merge) for path, merge in merged.items()),
@@ -138,10 +139,7 @@ def make_plan(
 
 
 def _change(root: Path, path: PurePosixPath, text: str, replaceable: bool) -> Change:
-    after = _encoded(path, text)
-    if path.suffix == ".py":
-        _require_python(path, after)
-    return Change(path, _read(root, path), after, replaceable)
+    return Change(path, _read(root, path), _encoded(path, text), replaceable)
 
 
 def _merge(root: Path, path: PurePosixPath, merge: Merged) -> Change:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
+from typing import NamedTuple
 
 from scaffold.errors import MplayerError, nearest
 
@@ -20,8 +20,7 @@ _NO_PACKAGES = frozenset({
 # fmt: on
 
 
-@dataclass(frozen=True)
-class Placement:
+class Placement(NamedTuple):
     """Where the module and the test of a layer go. Paths are relative to `root`."""
 
     root: Path

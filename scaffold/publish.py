@@ -8,9 +8,8 @@ import functools
 import os
 import signal
 import stat
-from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from scaffold.errors import MplayerError
 from scaffold.journal import JOURNAL, Journal, Move, remove_folders
@@ -92,8 +91,7 @@ def publish(plan: Plan) -> None:
             remove_folders([(plan.root / JOURNAL).parent])
 
 
-@dataclass(frozen=True)
-class _File:
+class _File(NamedTuple):
     """A change and where its new contents wait, beside the file that they shall be."""
 
     change: Change

@@ -13,11 +13,9 @@ add a layer merge without a conflict.
 
 from __future__ import annotations
 
-import dataclasses
 import functools
-from dataclasses import dataclass
 from pathlib import PurePosixPath
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from scaffold.errors import MplayerError
 from scaffold.spec import Request
@@ -31,8 +29,7 @@ FORMAT = 1
 _PARTS = ("module", "test")
 
 
-@dataclass(frozen=True)
-class Generated:
+class Generated(NamedTuple):
     """One generated file: where it is, and the hash of the text that it was given.
 
     Line endings do not count: version control may change them.
@@ -42,8 +39,7 @@ class Generated:
     sha256: str
 
 
-@dataclass(frozen=True)
-class Export:
+class Export(NamedTuple):
     """The edit of an `__init__.py`, and how to take it back byte for byte.
 
     `undo` holds (first line, how many to take out, lines to put in), counted from 0 in
@@ -56,8 +52,7 @@ class Export:
     undo: tuple[tuple[int, int, tuple[str, ...]], ...]
 
 
-@dataclass(frozen=True)
-class Record:
+class Record(NamedTuple):
     """A layer that was generated."""
 
     request: Request
@@ -85,8 +80,8 @@ class Record:
     def with_part(self, name: str, generated: Generated) -> Record:
         """Returns the record with another `module` or `test`."""
         if name == "module":
-            return dataclasses.replace(self, module=generated)
-        return dataclasses.replace(self, test=generated)
+            return self._replace(module=generated)
+        return self._replace(test=generated)
 
     def pristine_path(self, part: str) -> PurePosixPath:
         """Where the text of the `module` or the `test` is kept as it was generated."""
@@ -231,7 +226,7 @@ def _beside(key: PurePosixPath, ending: str) -> PurePosixPath:
 def _dumped(record: Record) -> str:
     import json
 
-    request = dataclasses.asdict(record.request)
+    request = record.request._asdict()
     table = {
         "format": FORMAT,
         "mplayer": record.version,
@@ -245,8 +240,7 @@ def _dumped(record: Record) -> str:
 
 
 def _plain(part: Generated | Export) -> dict[str, Any]:
-    table = dataclasses.asdict(part)
-    return {**table, "path": str(part.path)}
+    return {**part._asdict(), "path": str(part.path)}
 
 
 def _read(root: Path, path: PurePosixPath) -> Record:
@@ -269,7 +263,7 @@ def _read(root: Path, path: PurePosixPath) -> Record:
 
 
 def _loaded(table: dict[str, Any], key: PurePosixPath) -> Record:
-    request = {f.name: table[f.name] for f in dataclasses.fields(Request)}
+    request = {name: table[name] for name in Request._fields}
     request["arguments"] = tuple(request["arguments"])
     parts = {
         part: Generated(_inside(table[part]["path"]), table[part]["sha256"])

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import functools
 import re
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from scaffold.errors import MplayerError
 from scaffold.kinds import load_kind, templates_dir
@@ -14,7 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from pathlib import Path
 
-    from jinja2 import Environment
+    from jinja2 import BaseLoader, Environment
 
     from scaffold.kinds import Kind
     from scaffold.spec import Argument, Dim, Initializer, LayerSpec, Scalar, Weight
@@ -26,16 +25,16 @@ TEST_SIZE, OTHER_SIZE = 3, 2
 _HALVES_AND_FLOATS = ("float16", "bfloat16", "float32", "float64")
 
 
-@dataclass(frozen=True)
-class Texts:
+class Texts(NamedTuple):
     """The two files of a layer, without their folders."""
 
     module: str
     test: str
+    ours: bool
+    """Whether all templates are ours."""
 
 
-@dataclass(frozen=True)
-class _Parameter:
+class _Parameter(NamedTuple):
     """A constructor parameter, as each place of the module writes it."""
 
     name: str
@@ -45,8 +44,7 @@ class _Parameter:
     serialized: str
 
 
-@dataclass(frozen=True)
-class _Check:
+class _Check(NamedTuple):
     """What a constructor argument must be, or the constructor raises `error`."""
 
     name: str
@@ -107,7 +105,7 @@ def render(spec: LayerSpec, package: str = "", team: Path | None = None) -> Text
         own if has_own else "test_layer.py.jinja",
         {**_test_context(spec, package), "role": _roles(spec, kind)},
     )
-    return Texts(module=_fold(module), test=_fold(test))
+    return Texts(_fold(module), _fold(test), ours=len(folders) == 1)
 
 
 def _template_fault(
@@ -133,16 +131,49 @@ def _template_fault(
     )
 
 
+def compiled_dir() -> Path | None:
+    """Returns where a wheel has our templates as modules, which start sooner.
+
+    The name is that of the Jinja which has compiled them: no other one looks there,
+    and so compiles the templates itself, as it does in a checkout.
+    """
+    import jinja2
+
+    # A Jinja without the attribute looks it up, which takes longer than is gained.
+    version = vars(jinja2).get("__version__")
+    return templates_dir() / f"jinja2-{version}" if version else None
+
+
+def compile_templates(folder: str) -> None:
+    """Writes our templates as modules."""
+    from jinja2 import FileSystemLoader
+
+    sources = templates_dir() / "layer"
+    environment = _environment((sources,)).overlay(loader=FileSystemLoader(sources))
+    environment.compile_templates(
+        folder, extensions=["jinja"], zip=None, ignore_errors=False
+    )
+
+
 @functools.cache
 def _environment(folders: tuple[Path, ...]) -> Environment:
     """Makes what renders; templates that are not ours do it in Jinja's sandbox."""
-    from jinja2 import Environment, FileSystemLoader, StrictUndefined
+    from jinja2 import (
+        ChoiceLoader,
+        Environment,
+        FileSystemLoader,
+        ModuleLoader,
+        StrictUndefined,
+    )
 
+    loaders: list[BaseLoader] = [FileSystemLoader(folders)]
+    compiled = compiled_dir()
     if len(folders) > 1:
         from jinja2.sandbox import ImmutableSandboxedEnvironment as Environment
-
+    elif compiled:
+        loaders.insert(0, ModuleLoader(compiled))
     environment = Environment(
-        loader=FileSystemLoader(folders),
+        loader=ChoiceLoader(loaders),
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,

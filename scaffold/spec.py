@@ -7,8 +7,7 @@ an error that teaches; `scaffold.render` turns a `LayerSpec` into texts.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
-from typing import Literal, TypeAlias
+from typing import Literal, NamedTuple, TypeAlias
 
 Dim: TypeAlias = int | str
 """A size: an integer, "in" (the last input axis), the name of an integer argument, or
@@ -18,16 +17,14 @@ Scalar: TypeAlias = int | float | bool | str | None
 ArgumentType = Literal["int", "float", "bool", "str", "activation"]
 
 
-@dataclass(frozen=True)
-class Initializer:
+class Initializer(NamedTuple):
     """A Keras initializer by its snake-case name, with keyword arguments."""
 
     name: str
     arguments: tuple[tuple[str, Scalar], ...] = ()
 
 
-@dataclass(frozen=True)
-class Weight:
+class Weight(NamedTuple):
     """One `add_weight`.
 
     `dtype` pins the storage dtype (None: the layer's variable dtype). `frozen` and
@@ -52,8 +49,7 @@ class Weight:
         return not (self.frozen or self.state)
 
 
-@dataclass(frozen=True)
-class Argument:
+class Argument(NamedTuple):
     """One constructor argument beyond the initializers."""
 
     name: str
@@ -64,8 +60,7 @@ class Argument:
     """Whether a weight's shape names it: then it must be positive."""
 
 
-@dataclass(frozen=True)
-class Request:
+class Request(NamedTuple):
     """A layer as it was asked for: texts of a command line, a record or a prompt.
 
     `scaffold.grammar.parse` has what each means; None is its default.
@@ -80,8 +75,7 @@ class Request:
     doc: str | None = None
 
 
-@dataclass(frozen=True)
-class LayerSpec:
+class LayerSpec(NamedTuple):
     """A layer that can be rendered, with what its call was found to do.
 
     `input_shape` and `output_shape` are without the batch axis. Where `any_rank` is

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, Any
 
@@ -72,14 +72,14 @@ def plan_update(
     stale: list[PurePosixPath] = []
     findings: list[str] = []
     for record in records:
-        request = replace(record.request, **(changes or {}))
+        request = record.request._replace(**(changes or {}))
         try:
             spec = parse_request(request, team)
             new = render(spec, record.package, team)
         except MplayerError as error:
             raise MplayerError(f"{request.name}: {error}") from error
-        request = replace(request, kind=spec.kind)
-        layer = _Layer(root, replace(record, request=request), new, force)
+        request = request._replace(kind=spec.kind)
+        layer = _Layer(root, record._replace(request=request), new, force)
         texts |= layer.texts
         merged |= layer.merged
         stale += layer.stale
@@ -126,7 +126,7 @@ class _Layer:
                 self.findings.append(str(reason))
         updated = Generated(path, sha256(pristine))
         if updated.sha256 != generated.sha256:
-            self.record = replace(self.record, version=__version__)
+            self.record = self.record._replace(version=__version__)
         self.record = self.record.with_part(part, updated)
         return pristine
 

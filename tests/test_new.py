@@ -12,6 +12,8 @@ from pathlib import Path
 
 import pytest
 
+from scaffold.cli import COMMANDS
+
 GOLDEN = Path(__file__).parent / "golden"
 MPLAYER = [sys.executable, "-m", "scaffold"]
 
@@ -225,7 +227,10 @@ def test_src_layout_gets_module_test_and_export(tmp_path: Path) -> None:
 def test_version_and_help(tmp_path: Path) -> None:
     assert mplayer("--version", cwd=tmp_path).stdout.startswith("mplayer ")
     assert "--weights" in mplayer("new", "--help", cwd=tmp_path).stdout
-    assert mplayer("--help", cwd=tmp_path).returncode == 0
+    listed = mplayer("--help", cwd=tmp_path)
+    assert listed.returncode == 0
+    assert all(f"  {command} " in listed.stdout for command in COMMANDS)
+    assert "mean 'new'?" in mplayer("nwe", cwd=tmp_path).stderr
 
 
 @pytest.mark.parametrize("encoding", ["ascii", "cp1252"])

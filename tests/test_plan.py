@@ -171,6 +171,13 @@ def test_a_module_that_is_no_python_is_refused(tmp_path: Path, text: str) -> Non
         plan(tmp_path, "a.py", text=text)
 
 
+def test_a_module_that_is_proven_is_not_parsed(tmp_path: Path) -> None:
+    texts = {PurePosixPath("a.py"): "def", PurePosixPath("b.py"): "def"}
+    assert make_plan(tmp_path, texts, {}, proven=list(texts)).changes
+    with pytest.raises(MplayerError, match=r"'b\.py' would"):
+        make_plan(tmp_path, texts, {}, proven=[PurePosixPath("a.py")])
+
+
 def test_an_invalid_escape_is_not_reported(tmp_path: Path) -> None:
     assert plan(tmp_path, "a.py", text="'\\d'\n").changes
 

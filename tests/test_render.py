@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import subprocess
 import sys
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from scaffold.errors import MplayerError
 from scaffold.grammar import parse
@@ -87,10 +88,29 @@ def test_no_line_is_wider_than_88_columns(rendered: Path) -> None:
             assert len(line) <= 88 or line.startswith("from "), line
 
 
+@settings(deadline=None)
+@given(
+    name=st.from_regex("[A-Z][A-Za-z0-9]*", fullmatch=True),
+    argument=st.text().map("s:str={}".format)
+    | st.floats().map("r:float={}".format)
+    | st.integers().map("k:int={}".format),
+    package=st.sampled_from(PACKAGES),
+)
+def test_our_matrix_parses_whatever_goes_into_it(
+    name: str, argument: str, package: str
+) -> None:
+    try:
+        texts = render(parse(name, weights="w,b", arguments=[argument]), package)
+    except MplayerError:
+        return
+    assert texts.ours
+    compile(texts.test, "test_layer.py", "exec", dont_inherit=True)
+
+
 def test_a_line_that_cannot_be_broken_is_an_error() -> None:
     a, b, c = (f"{LONG[:-1]}{letter}" for letter in "abc")
     spec = parse(
         "MyLayer", weights=f"{a}[in,{c}], {b}[{c}]", call=f"inputs @ {a} + {b}"
     )
     with pytest.raises(MplayerError, match="longer than 88 columns"):
-        render(replace(spec, call=f"{spec.call} + {b} * {b}"))
+        render(spec._replace(call=f"{spec.call} + {b} * {b}"))

@@ -1,27 +1,47 @@
 """The command line: one thin module a command, and one way out.
 
-Start-up is a feature. A command imports what it needs inside its function; rich,
-TensorFlow and cookiecutter are imported by no module that every command loads.
+Start-up is a feature. A command is imported when it is called, and imports what it
+needs inside its function; rich, TensorFlow and cookiecutter are imported by no module
+that every command loads. Signatures are not written under `from __future__ import
+annotations`: typer evaluates those that are texts, and does so twice.
 """
 
-from __future__ import annotations
-
+import importlib
 import sys
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
+from typer.core import TyperGroup
 
 from scaffold import __version__
-from scaffold.cli.init import init
-from scaffold.cli.kinds import kinds
-from scaffold.cli.new import new
 from scaffold.cli.outcome import outcome
-from scaffold.cli.remove import remove
-from scaffold.cli.update import update
 from scaffold.errors import INTERRUPTED
+
+COMMANDS = ("new", "init", "kinds", "update", "remove")
+"""Each is the function of this name in the module of this name."""
+
+
+class _Commands(TyperGroup):
+    """Makes a command when it is called, or when the help lists them all."""
+
+    def __init__(self, **attributes: Any) -> None:  # noqa: ANN401 -- typer's own
+        super().__init__(**attributes)
+        # Typer suggests one of these names for another.
+        commands: dict[str, Any] = dict.fromkeys(COMMANDS)
+        self.commands = commands
+
+    def get_command(self, _ctx: object, cmd_name: str) -> Any:  # noqa: ANN401
+        if cmd_name not in COMMANDS:
+            return None
+        module = importlib.import_module(f"scaffold.cli.{cmd_name}")
+        alone = typer.Typer(rich_markup_mode=None, add_completion=False)
+        alone.command()(outcome(getattr(module, cmd_name)))
+        return typer.main.get_command(alone)
+
 
 app = typer.Typer(
     name="mplayer",
+    cls=_Commands,
     help="Writes custom Keras layers, and the tests that prove them, for every dtype "
     "policy.",
     no_args_is_help=True,
@@ -30,8 +50,6 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-for command in (new, init, kinds, update, remove):
-    app.command()(outcome(command))
 
 
 def _print_version(value: bool) -> None:

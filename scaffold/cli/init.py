@@ -1,7 +1,5 @@
 """`mplayer init`: a repository for a team's layers."""
 
-from __future__ import annotations
-
 import shlex
 import sys
 from pathlib import Path

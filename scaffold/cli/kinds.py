@@ -1,7 +1,5 @@
 """`mplayer kinds`: the catalogue."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -57,7 +55,7 @@ def kinds(
     return DONE
 
 
-def _show_one(kind: Kind, *, as_json: bool) -> None:
+def _show_one(kind: "Kind", *, as_json: bool) -> None:
     if as_json:
         _print_json(_table(kind))
         return
@@ -79,7 +77,7 @@ def _show_one(kind: Kind, *, as_json: bool) -> None:
         print(head + f"\n{'':<13}".join(lines))
 
 
-def _table(kind: Kind) -> dict[str, object]:
+def _table(kind: "Kind") -> dict[str, object]:
     return {
         "name": kind.name,
         "summary": kind.summary,

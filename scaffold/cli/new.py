@@ -1,7 +1,5 @@
 """`mplayer new`: a layer module and its mixed-precision test."""
 
-from __future__ import annotations
-
 import shlex
 import sys
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Options that several commands share, so that they read alike everywhere."""
 
-from __future__ import annotations
-
 from typing import Annotated
 
 import typer

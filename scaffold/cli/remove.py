@@ -1,7 +1,5 @@
 """`mplayer remove`: takes back what `mplayer new` has written."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Annotated
 

@@ -1,7 +1,5 @@
 """`mplayer update`: generated code as this mplayer writes it, with all edits kept."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Annotated, Any
 
