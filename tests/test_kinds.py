@@ -2,19 +2,28 @@
 
 from __future__ import annotations
 
-import pytest
+import json
+import shlex
+from typing import TYPE_CHECKING
 
+import pytest
+from typer.testing import CliRunner
+
+from scaffold.cli import app
 from scaffold.errors import MplayerError
 from scaffold.grammar import parse, parse_arguments, parse_weights
-from scaffold.initializers import PARAMETERS
-from scaffold.kinds import kind_names, load_kind, templates_dir
+from scaffold.initializers import PARAMETERS, parse_initializer
+from scaffold.kinds import BY_WEIGHTS, kind_names, load_kind, templates_dir
 from scaffold.names import variable_fault
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 
 def test_names_are_the_folders() -> None:
     folders = sorted(p.name for p in (templates_dir() / "layer" / "kinds").iterdir())
-    assert list(kind_names()) == folders
-    assert {"dense", "scale"} <= {*folders}
+    assert sorted(kind_names()) == folders
+    assert kind_names()[:2] == BY_WEIGHTS == ("dense", "scale")
 
 
 def test_dense_is_what_the_design_says() -> None:
@@ -39,21 +48,43 @@ def test_dense_is_what_the_design_says() -> None:
 @pytest.mark.parametrize("name", kind_names())
 def test_texts_are_valid(name: str) -> None:
     kind = load_kind(name)
-    parse_weights(kind.weights)
-    parse_arguments(kind.arguments)
-    assert kind.roles[0].required
+    arguments = {argument.name for argument in parse_arguments(kind.arguments)}
     assert kind.summary.endswith(".")
     assert kind.hazard.endswith(".")
-    assert kind.example.startswith("mplayer new ")
+    assert {*kind.help} <= arguments
+    for role in kind.roles:
+        assert not any(map(variable_fault, role.names))
+        parse_initializer(role.initializer, role.role)
+    for weight in kind.weights.split(",") if kind.weights else []:
+        assert kind.role_of(weight.strip())
+    command = shlex.split(kind.example)
+    assert command[:2] == ["mplayer", "new"]
+
+
+@pytest.mark.parametrize("name", kind_names())
+def test_the_example_is_accepted(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    command = shlex.split(load_kind(name).example)
+    run = CliRunner().invoke(app, command[1:])
+    assert run.exit_code == 0, run.output
+    assert json.loads((next(tmp_path.rglob("*.json"))).read_text())["kind"] == name
+
+
+@pytest.mark.parametrize("name", BY_WEIGHTS)
+def test_roles_of_a_kind_with_an_expression(name: str) -> None:
+    kind = load_kind(name)
+    parse_weights(kind.weights)
+    assert kind.roles[0].required
     for role in kind.roles:
         assert role.names[0] == role.role
         assert role.initializer in PARAMETERS
-        assert not any(map(variable_fault, role.names))
         assert role.use.format(x="x", name="y") != role.use
         parse_weights(f"{role.role}{role.shape}={role.initializer}")
 
 
-@pytest.mark.parametrize("name", kind_names())
+@pytest.mark.parametrize("name", BY_WEIGHTS)
 def test_own_call_passes_its_rehearsal(name: str) -> None:
     """The parser does not rehearse what a kind has of its own: here it is done."""
     kind = load_kind(name)
@@ -68,6 +99,39 @@ def _shape(kind: str, weight: str) -> str:
     role = load_kind(kind).role_of(weight)
     assert role
     return role.shape
+
+
+BODIES = [name for name in kind_names() if load_kind(name).body]
+
+
+@pytest.mark.parametrize("name", BODIES)
+def test_what_a_body_does_not_take_is_refused(name: str) -> None:
+    kind = load_kind(name)
+    with pytest.raises(MplayerError, match=r"--call: .*takes no expression"):
+        parse("MyLayer", kind=name, call="inputs")
+    with pytest.raises(MplayerError, match=r"--weights: 'zeta' is no weight of"):
+        parse("MyLayer", kind=name, weights="zeta")
+    with pytest.raises(
+        MplayerError, match=r"--arg: the kind .* has no argument 'zeta'"
+    ):
+        parse("MyLayer", kind=name, arguments=["zeta:float=0.5"])
+    for argument in parse_arguments(kind.arguments):
+        other = "str" if argument.type != "str" else "int"
+        with pytest.raises(MplayerError, match=rf"--arg: '{argument.name}' is a"):
+            parse("MyLayer", kind=name, arguments=[f"{argument.name}:{other}"])
+    for role in kind.roles:
+        first, *more = role.names
+        rest = [r.names[0] for r in kind.roles if r.required and r is not role]
+        with pytest.raises(MplayerError, match=r"has the shape|axes"):
+            parse("MyLayer", kind=name, weights=", ".join([f"{first}[7]", *rest]))
+        with pytest.raises(MplayerError, match=r"how .* is stored is settled|state"):
+            parse("MyLayer", kind=name, weights=", ".join([f"{first}:int32", *rest]))
+        with pytest.raises(MplayerError, match=r"are both the"):
+            parse("MyLayer", kind=name, weights=", ".join([first, more[0], *rest]))
+        if role.required:
+            others = [r.names[0] for r in kind.roles if r is not role]
+            with pytest.raises(MplayerError, match=r"needs its"):
+                parse("MyLayer", kind=name, weights=", ".join(others))
 
 
 def test_unknown_kind_names_the_nearest() -> None:
