@@ -273,6 +273,12 @@ HISTORIES = {
     "mixed line endings": History(
         (half_crlf,), says=(f"updated  {MODULE}",), holds={MODULE: (NEW,)}
     ),
+    "another line ending at the line": History(
+        (replaced(MODULE, OLD, f"{OLD[:-1]}\r\n"),),
+        says=(f"updated  {MODULE}",),
+        holds={MODULE: (NEW,)},
+        lacks={MODULE: (OLD[:-1], *MARKS)},
+    ),
     "mixed line endings, edited": History(
         (half_crlf, replaced(MODULE, BELOW, f"# mine\n{BELOW}")),
         holds={MODULE: (NEW, "# mine\n", "import annotations\r\n")},
