@@ -754,6 +754,12 @@ __all__ = ["MyLayer"]
 === alone, as itself
 from .my_layer import MyLayer as MyLayer
 --->
+=== below a docstring
+'''Layers.'''
+
+from .my_layer import MyLayer
+--->
+'''Layers.'''
 === over several lines
 from .my_layer import (
     MyLayer,
