@@ -89,12 +89,12 @@ def remove_export(source: str, module: str, name: str, package: str = "") -> str
         warnings.simplefilter("ignore")
         try:
             text = source[len(mark) :]
+            _require_unused(ast.parse(text), export)
             while own := export.own(_Text(text).tree):
                 text = _without_import(_Text(text), own[0], export)
             if text == source[len(mark) :]:
                 return source
             text = _without_listing(_Text(text), export)
-            _require_unused(ast.parse(text), export)
         except (SyntaxError, ValueError) as error:
             raise export.refusal(f"it is no valid Python ({error})") from error
     lines = _Text(text).lines
@@ -129,13 +129,18 @@ def _without_listing(text: _Text, export: _Export) -> str:
     if not display or export.name not in names:
         return text.value
     index = names.index(export.name)
-    rest = [node for i, node in enumerate(display.elts) if i != index]
+    rest = [node for i, node in enumerate(display.elts) if names[i] != export.name]
     opening, closing = "[]" if isinstance(display, ast.List) else "()"
-    if not rest or (isinstance(display, ast.Tuple) and len(rest) == 1):
+    short = not rest or (isinstance(display, ast.Tuple) and len(rest) == 1)
+    if short and "#" not in text.of(display):
         # A tuple of one must keep its comma.
         item = f"{text.of(rest[0])}," if rest else ""
         return text.replaced(*text.span(display), f"{opening}{item}{closing}")
-    return _without_item(text, display.elts, index)
+    new = _without_item(text, display.elts, index)
+    left = _all_display(ast.parse(new))
+    if not left or _strings(left) != [item for item in names if item != export.name]:
+        raise export.refusal(f"the layout of line {display.lineno} is unusual")
+    return new
 
 
 def _without_item(text: _Text, items: Sequence[_Node], index: int) -> str:
@@ -149,15 +154,31 @@ def _without_item(text: _Text, items: Sequence[_Node], index: int) -> str:
     if own_line:
         return text.replaced(line, below, "")
     if index + 1 < len(items):
-        return text.replaced(start, text.span(items[index + 1])[0], "")
-    return text.replaced(text.span(items[index - 1])[1], end, "")
+        stop = text.span(items[index + 1])[0]
+    else:
+        stop, start = end, text.span(items[index - 1])[1] if index else start
+    if "#" in text.value[start:stop]:
+        # The comments there may be about other items: the item goes, and its comma.
+        start = text.span(items[index])[0]
+        comma = re.compile(r"[ \t]*,[ \t]*").match(text.value, end)
+        stop = comma.end() if comma else end
+    return text.replaced(start, stop, "")
 
 
 def _require_unused(tree: ast.Module, export: _Export) -> None:
+    """Nothing but imports at the top and `__all__` may need the module that is gone."""
+    own = export.own(tree)
+    display = _all_display(tree)
     for node in ast.walk(tree):
+        if isinstance(node, ast.ImportFrom) and node not in own:
+            itself = node.level == 1 and not node.module
+            if export.sibling(node) == export.module or (
+                itself and export.module in {alias.name for alias in node.names}
+            ):
+                raise export.refusal(f"line {node.lineno} imports from it otherwise")
         named = isinstance(node, ast.Name) and node.id == export.name
         listed = isinstance(node, ast.Constant) and node.value == export.name
-        if named or listed:
+        if own and (named or (listed and not (display and node in display.elts))):
             line = getattr(node, "lineno", 1)
             raise export.refusal(f"line {line} uses the class")
 

@@ -138,7 +138,11 @@ def _with_history(
     parents = {parent for path in files for parent in path.parents if parent.name}
     created = {path for path in (*parents, *edits) if not (root / path).exists()}
     for other in read_records(root):
-        created |= {path for path in other.created if path in {*parents, *edits}}
+        created |= {
+            path
+            for path in other.created
+            if path in parents or (path.suffix == ".py" and path.parent in parents)
+        }
         if other.key == record.key:
             created |= {*other.created}
             if other.export and record.export and not record.export.undo:

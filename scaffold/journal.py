@@ -8,6 +8,7 @@ other: the files are those from before it, or those that it was to leave.
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import json
 import os
@@ -18,9 +19,11 @@ from scaffold.errors import MplayerError
 from scaffold.plan import os_errors_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable
 
 JOURNAL = PurePosixPath(".mplayer/journal")
+# Why a folder cannot go that need not: it holds something, or is none.
+_STAYS = frozenset({errno.ENOTEMPTY, errno.EEXIST, errno.ENOENT, errno.ENOTDIR})
 
 
 class Move(NamedTuple):
@@ -49,11 +52,19 @@ class Journal:
             self._file = self._path.open("xb")
         except FileExistsError:
             raise _busy(root) from None
-        _lock(self._file.fileno())
+        if not _lock(self._file.fileno()):
+            # Another run has found it, and takes it for that of a killed one.
+            self._file.close()
+            raise _busy(root)
 
-    def note_temporaries(self, paths: Iterable[Path]) -> None:
-        """Says which files to take away if the run ends before `note_moves`."""
-        self._note([str(path) for path in paths])
+    def note_temporaries(self, paths: Iterable[Path], folders: Iterable[Path]) -> None:
+        """Says what to take away if the run ends before `note_moves`."""
+        self._note(
+            {
+                "temporaries": [str(path) for path in paths],
+                "folders": [str(folder) for folder in folders],
+            }
+        )
 
     def note_moves(self, moves: Iterable[Move], folders: Iterable[Path]) -> None:
         """Says what to do if the run ends after this: all temporary files are whole."""
@@ -93,11 +104,14 @@ def recover(root: Path, *, dry_run: bool = False) -> str | None:
             something to do, or if the system refuses.
     """
     path = root / JOURNAL
-    try:
-        file = path.open("r+b")
-    except FileNotFoundError:
-        return None
-    with file, os_errors_of(JOURNAL):
+    with contextlib.ExitStack() as stack:
+        stack.enter_context(os_errors_of(JOURNAL))
+        try:
+            file = stack.enter_context(path.open("r+b"))
+        except FileNotFoundError:
+            if not dry_run:  # it was killed before its journal was there, or after
+                remove_empty(path.parent)
+            return None
         if not _lock(file.fileno()):
             raise _busy(root)
         if dry_run:
@@ -105,34 +119,45 @@ def recover(root: Path, *, dry_run: bool = False) -> str | None:
                 f"A run of mplayer in '{root}' was killed before its end. Run this"
                 " without --dry-run, --diff and --check first, which ends it."
             )
-        notes = _notes(file.read())
+        notes = _notes(root, file.read())
         if len(notes) > 1:
             left = _end(notes[1])
             said = "Ended what a killed run of mplayer had begun."
         else:
             left = []
-            for name in notes[0] if notes else ():
-                Path(name).unlink(missing_ok=True)
+            for note in notes:
+                for name in note["temporaries"]:
+                    Path(name).unlink(missing_ok=True)
+                _remove_folders(note)
             said = "Took back what a killed run of mplayer had begun."
-    path.unlink(missing_ok=True)
+    with os_errors_of(JOURNAL):
+        path.unlink(missing_ok=True)
+        remove_empty(path.parent)
     if left:
         names = ", ".join(f"'{target}'" for target in left)
         said += f" {names} had been changed since, and stayed as found."
     return said
 
 
-def remove_folders(folders: Iterable[Path]) -> list[Path]:
-    """Removes those folders that are empty, the deepest first; returns them."""
-    removed = []
-    for folder in sorted(folders, key=lambda path: len(path.parts), reverse=True):
-        try:  # one that stays must not keep the others from going
-            folder.rmdir()
-        except OSError as error:  # noqa: PERF203 -- there are few
-            if error.errno not in (errno.ENOTEMPTY, errno.EEXIST, errno.ENOENT):
-                raise
-        else:
-            removed.append(folder)
-    return removed
+def deepest_first(folders: Iterable[Path]) -> list[Path]:
+    """Returns folders in an order in which they can be removed."""
+    return sorted(folders, key=lambda path: len(path.parts), reverse=True)
+
+
+def remove_empty(folder: Path) -> bool:
+    """Removes a folder if it is one and is empty; returns whether it has."""
+    try:
+        folder.rmdir()
+    except OSError as error:
+        if error.errno not in _STAYS:
+            raise
+        return False
+    return True
+
+
+def _remove_folders(note: dict[str, Any]) -> None:
+    for folder in deepest_first(map(Path, note["folders"])):
+        remove_empty(folder)
 
 
 def _end(note: dict[str, Any]) -> list[Path]:
@@ -143,27 +168,50 @@ def _end(note: dict[str, Any]) -> list[Path]:
         if temporary and not temporary.exists():
             continue  # it has been moved
         now = target.read_bytes() if target.is_file() else None
-        if _hash(now) == before:
-            if temporary:
-                temporary.replace(target)
-            else:
-                target.unlink(missing_ok=True)
+        # Without hard links, a new file begins as an empty one that takes its name.
+        due = _hash(now) == before or (temporary and before is None and now == b"")
+        if due and temporary:
+            temporary.replace(target)
+        elif due:
+            target.unlink(missing_ok=True)
         elif temporary:
-            left.append(target)
+            if now != temporary.read_bytes():  # else it has been linked
+                left.append(target)
             temporary.unlink()
         elif now is not None:
             left.append(target)
-    remove_folders(map(Path, note["folders"]))
+    _remove_folders(note)
     return left
 
 
-def _notes(data: bytes) -> Sequence[Any]:
-    """The notes that were written whole: each is a line with its end."""
-    return [
-        json.loads(line)
-        for line in data.splitlines(keepends=True)
-        if line[-1:] == b"\n"
-    ]
+def _notes(root: Path, data: bytes) -> list[dict[str, Any]]:
+    """The notes that were written whole: each is a line with its end.
+
+    A journal can come with a project, so it may name nothing outside of it.
+    """
+    lines = [line for line in data.splitlines(keepends=True) if line[-1:] == b"\n"]
+    try:
+        notes: list[dict[str, Any]] = [json.loads(line) for line in lines]
+        moves = [move for note in notes[1:] for move in note["moves"]]
+        names = [name for note in notes for name in note["folders"]]
+        names += notes[0]["temporaries"] if notes else []
+        names += [name for target, staged, _ in moves for name in (target, staged)]
+        paths = [Path(name) for name in names if name is not None]
+    except (ValueError, KeyError, TypeError) as error:
+        raise MplayerError(
+            f"'{root / JOURNAL}', which a killed run of mplayer has left, is damaged"
+            f" ({type(error).__name__}). Take it away, with what files are named"
+            " '.mplayer-*.tmp'."
+        ) from error
+    inside = os.path.realpath(root)
+    for path in paths:
+        if not Path(os.path.realpath(path.parent)).is_relative_to(inside):
+            raise MplayerError(
+                f"'{root / JOURNAL}', which a killed run of mplayer has left, would"
+                f" change '{path}', outside of the project. Take it away, and see to"
+                " that file yourself."
+            )
+    return notes
 
 
 def _hash(data: bytes | None) -> str | None:

@@ -27,12 +27,14 @@ def merge(pristine: str, users: str, new: str, *, label: str) -> Merged | None:
     Raises:
         MplayerError: If both have changed and git is not there to merge them.
     """
-    crlf = "\r\n" in users and "\n" not in users.replace("\r\n", "")
-    ours = users.replace("\r\n", "\n") if crlf else users
-    if new in (pristine, ours):
+    plain = users.replace("\r\n", "\n")
+    if new in (pristine, plain):
         return None
+    crlf = "\r\n" in users and "\n" not in users.replace("\r\n", "")
     merged = (
-        Merged(new, False) if ours == pristine else _merged(pristine, ours, new, label)
+        Merged(new, False)
+        if plain == pristine
+        else _merged(pristine, plain if crlf else users, new, label)
     )
     return (
         Merged(merged.text.replace("\n", "\r\n"), merged.conflicts) if crlf else merged
@@ -64,8 +66,8 @@ def _merged(pristine: str, ours: str, new: str, label: str) -> Merged:
                 f" merge the two, but does not start ({error.strerror}). Install it, or"
                 " take the template's with --force."
             ) from error
-    # It is the count of conflicts, up to 127; an error is above.
-    if run.returncode > 127:  # noqa: PLR2004
+    # It is the count of conflicts, up to 127; an error is above, a signal below.
+    if not 0 <= run.returncode <= 127:  # noqa: PLR2004
         raise MplayerError(
             f"git cannot merge it: {run.stderr.decode(errors='replace')}"
         )

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from scaffold.errors import MplayerError
-from scaffold.journal import JOURNAL, Journal, Move, remove_folders
+from scaffold.journal import JOURNAL, Journal, Move, deepest_first, remove_empty
 from scaffold.plan import os_errors_of
 
 if TYPE_CHECKING:
@@ -65,8 +65,11 @@ def publish(plan: Plan) -> None:
         for change in changes:
             with os_errors_of(change.path):
                 files.append(_prepare(plan.root, change))
+        temporaries = [f.temporary for f in files if f.temporary]
         with os_errors_of(JOURNAL):
-            journal.note_temporaries(f.temporary for f in files if f.temporary)
+            journal.note_temporaries(
+                temporaries, {f for path in temporaries for f in _missing(path.parent)}
+            )
         for file in files:
             checkpoint()
             with os_errors_of(file.change.path):
@@ -84,11 +87,11 @@ def publish(plan: Plan) -> None:
                 _move(file, undo)
             checkpoint()
         with os_errors_of(JOURNAL):
-            for folder in remove_folders(folders):
-                undo.add(functools.partial(os.mkdir, folder))
+            for folder in deepest_first(folders):
+                _remove_folder(folder, undo)
             journal.close()
             # It was made for the journal, if nothing else is in it.
-            remove_folders([(plan.root / JOURNAL).parent])
+            remove_empty((plan.root / JOURNAL).parent)
 
 
 class _File(NamedTuple):
@@ -106,9 +109,9 @@ class _Undo(contextlib.AbstractContextManager["_Undo"]):
     """The steps back; taken, last first, if the block fails."""
 
     def __init__(self) -> None:
-        self._steps: list[Callable[[], None]] = []
+        self._steps: list[Callable[[], object]] = []
 
-    def add(self, step: Callable[[], None]) -> None:
+    def add(self, step: Callable[[], object]) -> None:
         self._steps.append(step)
 
     def __exit__(self, _type: object, error: BaseException | None, _at: object) -> None:
@@ -174,9 +177,13 @@ def _prepare(root: Path, change: Change) -> _File:
     return _File(change, target, temporary, mode)
 
 
-def _remove_folder(folder: Path) -> None:
-    # If someone else has put a file there since, it is theirs now.
-    remove_folders([folder])
+def _remove_folder(folder: Path, undo: _Undo) -> None:
+    if not folder.is_dir():
+        return
+    mode = stat.S_IMODE(folder.stat().st_mode)
+    if remove_empty(folder):
+        undo.add(lambda: folder.chmod(mode))
+        undo.add(folder.mkdir)
 
 
 def _temporary_beside(target: Path) -> Path:
@@ -189,14 +196,20 @@ def _stage(file: _File, undo: _Undo) -> None:
         _write_temporary(file.temporary, file.change.after, file.mode, undo)
 
 
-def _make_folder(folder: Path, undo: _Undo) -> None:
+def _missing(folder: Path) -> list[Path]:
+    """The folders down to this one that are not there, the deepest first."""
     missing = []
     while not folder.is_dir():
         missing.append(folder)
         folder = folder.parent
-    for path in reversed(missing):
+    return missing
+
+
+def _make_folder(folder: Path, undo: _Undo) -> None:
+    for path in reversed(_missing(folder)):
         path.mkdir()
-        undo.add(functools.partial(_remove_folder, path))
+        # If someone else has put a file there since, it is theirs now.
+        undo.add(functools.partial(remove_empty, path))
 
 
 def _write_temporary(path: Path, data: bytes, mode: int | None, undo: _Undo) -> None:

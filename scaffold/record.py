@@ -263,26 +263,38 @@ def _read(root: Path, path: PurePosixPath) -> Record:
 
 
 def _loaded(table: dict[str, Any], key: PurePosixPath) -> Record:
-    request = {name: table[name] for name in Request._fields}
-    request["arguments"] = tuple(request["arguments"])
+    request: dict[str, Any] = {name: table[name] for name in Request._fields}
+    request["arguments"] = tuple(map(_text, request["arguments"]))
+    for name in {*request} - {"arguments"}:
+        if request[name] is not None or name in ("name", "options"):
+            _text(request[name])
     parts = {
-        part: Generated(_inside(table[part]["path"]), table[part]["sha256"])
+        part: Generated(_inside(table[part]["path"]), _text(table[part]["sha256"]))
         for part in _PARTS
     }
     export = table["export"] and Export(
         _inside(table["export"]["path"]),
-        table["export"]["sha256"],
-        tuple((i, n, tuple(lines)) for i, n, lines in table["export"]["undo"]),
+        _text(table["export"]["sha256"]),
+        tuple(
+            (int(i), int(n), tuple(map(_text, lines)))
+            for i, n, lines in table["export"]["undo"]
+        ),
     )
     return Record(
         request=Request(**request),
-        version=table["mplayer"],
+        version=_text(table["mplayer"]),
         **parts,
-        package=table["package"],
+        package=_text(table["package"]),
         export=export,
         created=tuple(map(_inside, table["created"])),
         key=key,
     )
+
+
+def _text(value: object) -> str:
+    if not isinstance(value, str):
+        raise TypeError(f"{value!r} is no text")
+    return value
 
 
 @functools.cache

@@ -69,6 +69,7 @@ def plan_update(
     texts: dict[PurePosixPath, str] = {}
     merged: dict[PurePosixPath, Merged] = {}
     edits: dict[PurePosixPath, str] = {}
+    read: dict[PurePosixPath, bytes] = {}
     stale: list[PurePosixPath] = []
     findings: list[str] = []
     for record in records:
@@ -82,11 +83,18 @@ def plan_update(
         layer = _Layer(root, record._replace(request=request), new, force)
         texts |= layer.texts
         merged |= layer.merged
+        read |= layer.read
         stale += layer.stale
         findings += layer.findings
         if layer.record != record:
             edits |= record_texts(layer.record, *layer.pristine.values())
     plan = make_plan(root, texts, edits, force=True, merged=merged)
+    for change in plan.changes:
+        if change.before != read.get(change.path, change.before):
+            raise MplayerError(
+                f"'{change.path}' was changed by someone else meanwhile. Nothing was"
+                " written: run the command again."
+            )
     return Update(plan, tuple(stale), tuple(findings))
 
 
@@ -99,6 +107,7 @@ class _Layer:
         self.force = force
         self.texts: dict[PurePosixPath, str] = {}
         self.merged: dict[PurePosixPath, Merged] = {}
+        self.read: dict[PurePosixPath, bytes] = {}
         self.stale: list[PurePosixPath] = []
         self.findings: list[str] = []
         self.pristine = {
@@ -119,6 +128,7 @@ class _Layer:
         else:
             pristine = read_pristine(self.root, self.record, part)
             try:
+                self._require_resolved(path)
                 if not fresh:
                     self._merge(path, pristine, new)
                     pristine = new
@@ -138,7 +148,7 @@ class _Layer:
             raise MplayerError(f"'{path}': {error}") from error
         if merged is None:
             return
-        if users.replace("\r\n", "\n") == pristine:
+        if merged.text.replace("\r\n", "\n") == new:
             self.texts[path] = merged.text
             return
         self.merged[path] = merged
@@ -157,17 +167,20 @@ class _Layer:
                 f" {self.record.request.name}"
             )
         try:
-            users = (self.root / path).read_bytes().decode("utf-8")
+            self.read[path] = (self.root / path).read_bytes()
+            return self.read[path].decode("utf-8")
         except UnicodeDecodeError:
             raise _LeaveError(
                 f"'{path}' is not UTF-8, and was left as it is."
             ) from None
-        if holds_markers(users):
+
+    def _require_resolved(self, path: PurePosixPath) -> None:
+        file = self.root / path
+        if file.is_file() and holds_markers(file.read_text("utf-8", errors="replace")):
             raise _LeaveError(
                 f"'{path}' still holds the conflicts of an earlier update, and was left"
                 " as it is. Resolve them, and run this again."
             )
-        return users
 
     def _found(self, part: str, path: PurePosixPath) -> PurePosixPath:
         """Where the file is now; the old path if it is not to be found."""
@@ -179,7 +192,8 @@ class _Layer:
         found = [
             file.relative_to(self.root)
             for file in self.root.rglob(pattern)
-            if self._may_hold_code(file.relative_to(self.root))
+            if file.is_file()
+            and self._may_hold_code(file.relative_to(self.root))
             and sign in file.read_text("utf-8", errors="replace")
         ]
         return PurePosixPath(found[0].as_posix()) if len(found) == 1 else path

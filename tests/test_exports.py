@@ -1,4 +1,4 @@
-"""`add_export`: the one edit that mplayer makes in a file that it did not write."""
+"""`add_export` and `remove_export`: the one edit of files that mplayer did not write."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from scaffold.errors import MplayerError
-from scaffold.exports import add_export
+from scaffold.exports import add_export, remove_export
 
 RUFF = Path(sys.executable).with_name("ruff")
 LONG = "A" * 30
@@ -702,3 +702,215 @@ def test_any_exports_in_any_order(source: str, names: list[str]) -> None:
     lost = set(source.split("\n")) - set(text.split("\n"))
     assert all("'" in line for line in lost | {"'"}), "only __all__ may change"
     assert text.count("\r\n") in (0, text.count("\n"))
+
+
+def without(source: str, module: str = "my_layer", name: str = "MyLayer") -> str:
+    return remove_export(source, module, name, "pkg.layers")
+
+
+def listing(text: str) -> list[str]:
+    """What `__all__` names, wherever it is plain enough to be read."""
+    for node in ast.parse(text.lstrip("\ufeff")).body:
+        if isinstance(node, ast.Assign) and "__all__" in ast.unparse(node.targets[0]):
+            return [ast.unparse(item) for item in getattr(node.value, "elts", [])]
+    return []
+
+
+@pytest.mark.parametrize("mark", ["", "\ufeff"])
+@pytest.mark.parametrize("eol", ["\n", "\r\n"])
+@pytest.mark.parametrize(
+    "case",
+    [
+        case
+        for case, (source, _) in ALL_CASES.items()
+        if "my_layer" not in source and "MyLayer" not in source
+    ],
+)
+@pytest.mark.filterwarnings("ignore:.*invalid escape")
+def test_what_was_added_is_taken_out(case: str, eol: str, mark: str) -> None:
+    source, after = (mark + text.replace("\n", eol) for text in ALL_CASES[case])
+    text = without(after)
+    assert exported(text.lstrip("\ufeff")) == exported(source.lstrip("\ufeff"))
+    assert listing(text) == listing(source)
+    assert without(text) == text
+    assert text.startswith(mark)
+    assert text.count("\r\n") in (0, text.count("\n"))
+
+
+# What is there, and what stays of it.
+REMOVALS = cases("""\
+=== never there
+from .norm import Norm
+--->
+from .norm import Norm
+=== the like of another module
+from .other import MyLayer
+
+__all__ = ["MyLayer"]
+--->
+from .other import MyLayer
+
+__all__ = ["MyLayer"]
+=== alone, as itself
+from .my_layer import MyLayer as MyLayer
+--->
+=== below a docstring
+'''Layers.'''
+
+from .my_layer import MyLayer
+--->
+'''Layers.'''
+=== over several lines
+from .my_layer import (
+    MyLayer,
+)
+from .norm import Norm
+--->
+from .norm import Norm
+=== absolute
+from pkg.layers.my_layer import MyLayer  # noqa: F401
+from pkg.layers.norm import Norm
+--->
+from pkg.layers.norm import Norm
+=== first, middle and last in one line
+__all__ = ["MyLayer", "A"]
+from .my_layer import MyLayer
+--->
+__all__ = ["A"]
+=== tuple
+from .my_layer import MyLayer
+__all__ = ("A", "MyLayer")
+--->
+__all__ = ("A",)
+=== bare tuple
+from .my_layer import MyLayer
+__all__ = "A", "MyLayer"
+--->
+__all__ = ("A",)
+=== the only one of a tuple
+from .my_layer import MyLayer
+__all__ = ("MyLayer",)
+--->
+__all__ = ()
+=== one a line, with comments
+from .my_layer import MyLayer
+__all__ = [
+    # The first ones
+    "A",  # a
+    "MyLayer",
+    # The last ones
+    "Z",  # z
+]
+--->
+__all__ = [
+    # The first ones
+    "A",  # a
+    # The last ones
+    "Z",  # z
+]
+=== a comment on a line of two
+from .my_layer import MyLayer
+__all__ = [
+    "A", "MyLayer",  # both
+    "Z",
+]
+--->
+__all__ = [
+    "A", # both
+    "Z",
+]
+=== last, without a comma, after a comment
+from .my_layer import MyLayer
+__all__ = ["A",  # a
+           "B", "MyLayer"]
+--->
+__all__ = ["A",  # a
+           "B"]
+=== last, below a comment, without a comma
+from .my_layer import MyLayer
+__all__ = ["A",  # a
+           "MyLayer"]
+--->
+__all__ = ["A",  # a
+           ]
+=== the only one, with a heading
+from .my_layer import MyLayer
+__all__ = [
+    # Layers
+    "MyLayer",
+]
+--->
+__all__ = [
+    # Layers
+]
+=== tuple of two, with a heading
+from .my_layer import MyLayer
+__all__ = (
+    # Layers
+    "A",
+    "MyLayer",
+)
+--->
+__all__ = (
+    # Layers
+    "A",
+)
+""")
+
+
+@pytest.mark.parametrize("case", REMOVALS)
+def test_the_export_is_taken_out_and_nothing_else(case: str) -> None:
+    source, expected = REMOVALS[case]
+    assert without(source) == expected
+
+
+@pytest.mark.parametrize(
+    ("source", "why"),
+    [
+        ("from .my_layer import *\n", "line 1 imports from it otherwise"),
+        ("\nfrom .my_layer import MyLayer as M\n", "line 2 imports from it otherwise"),
+        ("from .my_layer import MyLayer, helper\n", "line 1 imports from it otherwise"),
+        ("if 1:\n    from .my_layer import MyLayer\n", "line 2 imports from it"),
+        ("def f():\n    from . import my_layer\n", "line 2 imports from it"),
+        ("from .my_layer import MyLayer; x = 1\n", "line 1 holds more than its import"),
+        ("x = 1; from .my_layer import MyLayer\n", "line 1 holds more than its import"),
+        ("from .my_layer import MyLayer\nx = MyLayer\n", "line 2 uses the class"),
+        (
+            "from .my_layer import MyLayer\n__all__ = []\n__all__ += ['MyLayer']\n",
+            "line 3 uses the class",
+        ),
+        (
+            "from .my_layer import MyLayer\n__all__ = ('MyLayer', # a\n'A')\n",
+            "line 1 is unusual",
+        ),
+        ("from .my_layer import (\n", "no valid Python"),
+    ],
+)
+def test_what_cannot_be_taken_out_with_certainty_is_refused(
+    source: str, why: str
+) -> None:
+    with pytest.raises(MplayerError, match=why) as refusal:
+        without(source)
+    assert "Take out by hand what it has of .my_layer" in str(refusal.value)
+
+
+@given(sources(), st.lists(st.sampled_from(["MyLayer", "A", "Zed"]), unique=True))
+def test_any_exports_are_taken_out_in_any_order(source: str, names: list[str]) -> None:
+    text = source
+    for name in names:
+        text = export(text, f"own_{name.lower()}", name)
+    for name in sorted(names):
+        text = without(text, f"own_{name.lower()}", name)
+    assert exported(text) == exported(source)
+    assert listing(text) == listing(source)
+    lost = set(source.split("\n")) - set(text.split("\n"))
+    assert not any(line.startswith("from") for line in lost)
+
+
+@given(sources(), st.sampled_from(NAMES))
+def test_what_was_there_before_can_be_taken_out_too(source: str, name: str) -> None:
+    if name not in exported(source):
+        return
+    text = without(source, name.lower(), name)
+    assert exported(text) == exported(source) - {name}
+    assert listing(text) == [item for item in listing(source) if item != repr(name)]

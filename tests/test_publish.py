@@ -43,8 +43,17 @@ def snapshot(root: Path) -> dict[str, object]:
 
 
 def project(root: Path) -> Plan:
-    """A plan with all that can happen: two updates, one by a link, and three files."""
+    """A plan with all that can happen: two updates, one by a link, three new files.
+
+    Three go, one with its folders; one folder stays, since the user's file is in it.
+    """
     root.mkdir()
+    for name in ("gone.py", "old/deep/gone.py", "busy/gone.py", "busy/mine.py"):
+        path = root / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(b"old = 3\n")
+    (root / "gone.py").chmod(0o600)
+    (root / "old/deep").chmod(0o750)
     (root / "kept.py").write_bytes(b"old = 1\r\n")
     (root / "kept.py").chmod(0o640)
     (root / "real.py").write_bytes(b"old = 2")
@@ -52,15 +61,25 @@ def project(root: Path) -> Plan:
     (root / "same.py").write_bytes(b"x = 1\n")
     names = ("kept.py", "link.py", "same.py", "new.py", "a/b/new.py", "a/c/new.py")
     texts = {PurePosixPath(name): "x = 1\n" for name in names}
-    return make_plan(root, texts, {}, force=True)
+    return make_plan(
+        root,
+        texts,
+        {},
+        force=True,
+        removed={PurePosixPath(name): True for name in REMOVED},
+        folders=[PurePosixPath(name) for name in ("old", "old/deep", "busy", "never")],
+    )
 
 
+REMOVED = ("gone.py", "old/deep/gone.py", "busy/gone.py")
 EXPECTED = {
     "a": ("drwxr-xr-x", None, None),
     "a/b": ("drwxr-xr-x", None, None),
     "a/b/new.py": ("-rw-r--r--", None, b"x = 1\n"),
     "a/c": ("drwxr-xr-x", None, None),
     "a/c/new.py": ("-rw-r--r--", None, b"x = 1\n"),
+    "busy": ("drwxr-xr-x", None, None),
+    "busy/mine.py": ("-rw-r--r--", None, b"old = 3\n"),
     "kept.py": ("-rw-r-----", None, b"x = 1\n"),
     "link.py": ("lrwxrwxrwx", "real.py", b"x = 1\n"),
     "new.py": ("-rw-r--r--", None, b"x = 1\n"),
@@ -149,9 +168,7 @@ def test_a_failure_at_any_call_changes_nothing(
         assert ".tmp" not in message
     assert len(calls) < position, "a failure was swallowed"
     assert snapshot(root) == EXPECTED
-    assert {"fsync", "open", "mkdir", "replace", "unlink" if links else "open"} <= {
-        *calls
-    }
+    assert {"fsync", "open", "mkdir", "replace", "unlink", "rmdir"} <= {*calls}
 
 
 def test_a_real_full_disk_changes_nothing(tmp_path: Path) -> None:
@@ -172,6 +189,7 @@ def test_a_real_full_disk_changes_nothing(tmp_path: Path) -> None:
     [
         *(("kept.py", what) for what in ("written", "removed", "folder")),
         *(("link.py", what) for what in ("written", "removed", "folder")),
+        *(("gone.py", what) for what in ("written", "removed", "folder")),
         *(("new.py", what) for what in ("written", "folder")),
         *(("a/b/new.py", what) for what in ("written", "folder")),
     ],
