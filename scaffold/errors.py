@@ -21,5 +21,6 @@ def nearest(word: str, known: list[str] | tuple[str, ...]) -> str:
     """Returns " Did you mean 'x'?" for the closest of `known`, or an empty string."""
     import difflib
 
-    matches = difflib.get_close_matches(word, known, n=1, cutoff=0.6)
-    return f" Did you mean '{matches[0]}'?" if matches else ""
+    folded = {name.casefold(): name for name in known}
+    matches = difflib.get_close_matches(word.casefold(), folded, n=1, cutoff=0.6)
+    return f" Did you mean '{folded[matches[0]]}'?" if matches else ""

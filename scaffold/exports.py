@@ -271,10 +271,12 @@ class _Text:
 
 def _edited(text: _Text, export: _Export) -> str:
     """The new text, read back rather than trusted: SyntaxError where it is not so."""
-    imported = text.value
-    if not export.is_bound(text.tree):
+    imported, by_hand = text.value, export.is_bound(text.tree)
+    if not by_hand:
         imported = _add_import(text, export)
-    listed = _add_to_all(_Text(imported), export, create=_is_blank(text.tree))
+    listed = _add_to_all(
+        _Text(imported), export, create=_is_blank(text.tree), by_hand=by_hand
+    )
     tree = ast.parse(listed)
     display = _all_display(tree)
     if not export.is_bound(tree) or (display and export.name not in _strings(display)):
@@ -350,7 +352,7 @@ def _imports_plainly(text: _Text, export: _Export) -> bool:
     used = {node.id for node in ast.walk(text.tree) if isinstance(node, ast.Name)}
     return (
         bool(aliases)
-        and not any(alias.asname or alias.name in used for alias in aliases)
+        and not any(a.asname or a.name == "*" or a.name in used for a in aliases)
         and "noqa" not in text.value
     )
 
@@ -446,7 +448,7 @@ def _sets_dunder(node: ast.stmt) -> bool:
     )
 
 
-def _add_to_all(text: _Text, export: _Export, *, create: bool) -> str:
+def _add_to_all(text: _Text, export: _Export, *, create: bool, by_hand: bool) -> str:
     if not _binds(text.value, "__all__"):
         if not create:
             return text.value
@@ -456,6 +458,8 @@ def _add_to_all(text: _Text, export: _Export, *, create: bool) -> str:
         return text.with_lines(len(text.lines) + 1, "", *lines)
     display = _all_display(text.tree)
     if display is None:
+        if by_hand:  # then so is its place in a list that is computed
+            return text.value
         raise export.refusal(f"it computes __all__, which must name '{export.name}'")
     names = _strings(display)
     if export.name in names:

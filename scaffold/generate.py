@@ -55,8 +55,11 @@ def plan_layer(
     texts = render(spec, place.package, team)
     record = new_record(request, spec, place, texts)
     edits: dict[PurePosixPath, str] = dict.fromkeys(place.packages, "")
+    seen: dict[PurePosixPath, bytes | None] = dict.fromkeys(place.packages)
     if place.init is not None:
-        before = read_text(place.root, place.init, spec.name)
+        read = read_text(place.root, place.init, spec.name)
+        before = read or ""
+        seen[place.init] = None if read is None else read.encode()
         edits[place.init] = with_export(before, record, place.init)
         undo = hunks(before, edits[place.init])
         export = Export(place.init, export_hash(edits[place.init]), undo)
@@ -67,7 +70,7 @@ def plan_layer(
     # Only names and literals go into a matrix of ours, and all else in it is the same
     # for every layer: to parse a thousand lines takes a tenth of a run.
     proven = (record.test.path,) if texts.ours else ()
-    return make_plan(place.root, files, edits, force=force, proven=proven)
+    return make_plan(place.root, files, edits, force=force, proven=proven, seen=seen)
 
 
 def new_record(
@@ -110,15 +113,15 @@ def with_export(source: str, record: Record, init: PurePosixPath) -> str:
         raise MplayerError(f"'{init}': {error}") from error
 
 
-def read_text(root: Path, init: PurePosixPath, name: str) -> str:
-    """Returns the text of an `__init__.py`, or "" where there is none.
+def read_text(root: Path, init: PurePosixPath, name: str) -> str | None:
+    """Returns the text of an `__init__.py`, or None where there is none.
 
     Raises:
         MplayerError: If it is not UTF-8.
     """
     path = root / init
     try:
-        return path.read_bytes().decode("utf-8") if path.exists() else ""
+        return path.read_bytes().decode("utf-8") if path.exists() else None
     except UnicodeDecodeError as error:
         raise MplayerError(
             f"'{init}' is not UTF-8, so the export of {name} cannot be edited. "

@@ -293,7 +293,7 @@ def _int_default(name: str, text: str) -> int:
         return int(text)
     raise MplayerError(
         f"--arg: {text!r} is not an integer of at most nine digits, the default of "
-        f"{name!r}. Write '{name}:int=32', or '{name}:float={text or 0.1}' for others."
+        f"{name!r}. Write '{name}:int=32', or '{name}:float=0.1' for a float."
     )
 
 
@@ -725,8 +725,8 @@ def _specified(text: WeightText, kinds: Sequence[Kind], *, with_call: bool) -> W
             way_out = (
                 f"Give it one: '{name}[in,units]', '{name}[in]' or '{name}[]'"
                 if with_call
-                else f"Give it one and say what it does: --weights '{name}[in]' --call "
-                f"'inputs * {name}'"
+                else f"Give it one and say what all do: --weights '{name}[in]' --call "
+                f"'inputs * {name}' for it alone"
             )
             raise MplayerError(
                 f"--weights: {name!r} has no shape, and its name is that of no role of "
@@ -821,8 +821,9 @@ def _default_call(
             raise MplayerError(
                 f"--weights: the kind {kind.name!r} needs a {role.role}, which none of "
                 f"{', '.join(weight.name for weight in weights)} is. Name it, as in "
-                f"--weights '{kind.weights}', or say --call "
-                f"'{_example_call(trainable, kind)}'."
+                f"--weights '{kind.weights}', or give shapes and a call, as in "
+                f"--weights '{weights[0].name}[in]' --call 'inputs + "
+                f"{weights[0].name}'."
             )
     activations = [a.name for a in arguments if a.type == "activation"]
     if len(activations) > 1:

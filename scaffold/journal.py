@@ -19,7 +19,7 @@ from scaffold.errors import MplayerError
 from scaffold.plan import os_errors_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
 
 JOURNAL = PurePosixPath(".mplayer/journal")
 # Why a folder cannot go that need not: it holds something, or is none.
@@ -52,7 +52,14 @@ class Journal:
             self._file = self._path.open("xb")
         except FileExistsError:
             raise _busy(root) from None
-        if not _lock(self._file.fileno()):
+        try:
+            mine = _lock(self._file.fileno()) and _is_at(
+                self._path, self._file.fileno()
+            )
+        except BaseException:
+            self.close()
+            raise
+        if not mine:
             # Another run has found it, and takes it for that of a killed one.
             self._file.close()
             raise _busy(root)
@@ -80,8 +87,12 @@ class Journal:
 
     def close(self) -> None:
         """Takes the file away: all is done, or all is as it was."""
-        self._file.close()
-        self._path.unlink(missing_ok=True)
+        with self._file:
+            if os.name != "nt":  # there an open file cannot be unlinked
+                # While it is locked: later, another run could take it for its own.
+                self._path.unlink(missing_ok=True)
+        if os.name == "nt":
+            self._path.unlink(missing_ok=True)
 
     def _note(self, value: object) -> None:
         self._file.write(json.dumps(value).encode() + b"\n")
@@ -114,26 +125,33 @@ def recover(root: Path, *, dry_run: bool = False) -> str | None:
             return None
         if not _lock(file.fileno()):
             raise _busy(root)
+        if not _is_at(path, file.fileno()):
+            return None  # its run has just ended
         if dry_run:
             raise MplayerError(
                 f"A run of mplayer in '{root}' was killed before its end. Run this"
                 " without --dry-run, --diff and --check first, which ends it."
             )
-        notes = _notes(root, file.read())
-        if len(notes) > 1:
-            left = _end(notes[1])
-            said = "Ended what a killed run of mplayer had begun."
-        else:
-            left = []
-            for note in notes:
-                for name in note["temporaries"]:
-                    Path(name).unlink(missing_ok=True)
-                _remove_folders(note)
-            said = "Took back what a killed run of mplayer had begun."
+        said = _settle(_notes(root, file.read()))
+        if os.name != "nt":  # there an open file cannot be unlinked
+            path.unlink(missing_ok=True)
     with os_errors_of(JOURNAL):
-        path.unlink(missing_ok=True)
+        if os.name == "nt":
+            path.unlink(missing_ok=True)
         remove_empty(path.parent)
-    if left:
+    return said
+
+
+def _settle(notes: Sequence[dict[str, Any]]) -> str:
+    """Ends or takes back what the notes tell of; says which."""
+    if len(notes) < 2:  # noqa: PLR2004 -- the second says that all is ready
+        for note in notes:
+            for name in note["temporaries"]:
+                Path(name).unlink(missing_ok=True)
+            _remove_folders(note)
+        return "Took back what a killed run of mplayer had begun."
+    said = "Ended what a killed run of mplayer had begun."
+    if left := _end(notes[1]):
         names = ", ".join(f"'{target}'" for target in left)
         said += f" {names} had been changed since, and stayed as found."
     return said
@@ -225,6 +243,14 @@ def _busy(root: Path) -> MplayerError:
         f"Another run of mplayer is writing in '{root}'. Wait for its end, and run this"
         " again."
     )
+
+
+def _is_at(path: Path, file: int) -> bool:
+    """Whether an open file is still the one at a path."""
+    try:
+        return os.path.samestat(os.stat(path), os.fstat(file))  # noqa: PTH116
+    except FileNotFoundError:
+        return False
 
 
 def _lock(file: int) -> bool:

@@ -155,7 +155,8 @@ def parse_name(text: str) -> str:
     for offer in (camel, layer, f"My{camel}", "MyLayer"):
         if not _class_fault(offer):
             break
-    raise MplayerError(f"NAME: {name!r} {reason}. Use a name such as {offer}.")
+    shown = name if len(name) <= 2 * LONGEST_CLASS else f"{name[:LONGEST_CLASS]}..."
+    raise MplayerError(f"NAME: {shown!r} {reason}. Use a name such as {offer}.")
 
 
 def _class_fault(name: str) -> str:

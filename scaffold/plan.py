@@ -95,6 +95,7 @@ def make_plan(
     removed: Mapping[PurePosixPath, bool] | None = None,
     folders: Iterable[PurePosixPath] = (),
     proven: Collection[PurePosixPath] = (),
+    seen: Mapping[PurePosixPath, bytes | None] | None = None,
 ) -> Plan:
     """Compares texts with what is on disk, and checks that they can be written.
 
@@ -107,14 +108,15 @@ def make_plan(
         removed: Files that go, and whether they may: one that may not is a conflict.
         folders: Folders that go, if they are empty afterwards.
         proven: Modules that are known to parse, so that none has to wait for it.
+        seen: What the caller has read, and its edits rest on.
 
     Returns:
         The plan, in the order of these arguments.
 
     Raises:
         MplayerError: If a path leaves `root`, something other than a file or a folder
-            is in its way, another file would shadow it or be shadowed, or a module
-            does not parse.
+            is in its way, another file would shadow it or be shadowed, a module does
+            not parse, or a file is no longer what the caller has seen.
     """
     merged, removed, folders = merged or {}, removed or {}, tuple(folders)
     written = (*texts, *merged, *edits)
@@ -135,7 +137,18 @@ def make_plan(
             for path, may_go in removed.items()
         ),
     ]
+    for change in changes:
+        if seen and change.path in seen and change.before != seen[change.path]:
+            raise changed_meanwhile(change.path)
     return Plan(root, tuple(changes), folders)
+
+
+def changed_meanwhile(path: PurePosixPath) -> MplayerError:
+    """Returns the error of a file that someone else has changed since it was read."""
+    return MplayerError(
+        f"'{path}' was changed by someone else meanwhile. Nothing was written: run the"
+        " command again."
+    )
 
 
 def _change(root: Path, path: PurePosixPath, text: str, replaceable: bool) -> Change:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from scaffold.errors import MplayerError
 from scaffold.journal import JOURNAL, Journal, Move, deepest_first, remove_empty
-from scaffold.plan import os_errors_of
+from scaffold.plan import changed_meanwhile, os_errors_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -230,14 +230,7 @@ def _require_unchanged(file: _File) -> None:
     else:
         same = file.target.is_file() and file.target.read_bytes() == before
     if not same:
-        raise _changed(file)
-
-
-def _changed(file: _File) -> MplayerError:
-    return MplayerError(
-        f"'{file.change.path}' was changed by someone else meanwhile. Nothing was"
-        " written: run the command again."
-    )
+        raise changed_meanwhile(file.change.path)
 
 
 def _move(file: _File, undo: _Undo) -> None:
@@ -263,7 +256,7 @@ def _create(file: _File, temporary: Path, undo: _Undo) -> None:
             file.target.open("xb").close()  # takes the name
             linked = False
     except FileExistsError as error:
-        raise _changed(file) from error
+        raise changed_meanwhile(file.change.path) from error
     undo.add(lambda: file.target.unlink(missing_ok=True))
     if linked:
         temporary.unlink()

@@ -40,11 +40,12 @@ def plan_remove(
         file = root / generated.path
         if file.is_file():
             removed[generated.path] = _hash(file) == generated.sha256
-    edits = _without_export(root, record, force=force)
+    edits, seen = _without_export(root, record, force=force)
     for path in created:
         if path.suffix != ".py" or not (root / path).is_file():
             continue
-        text = edits.get(path, (root / path).read_text("utf-8", errors="replace"))
+        data = seen.setdefault(path, (root / path).read_bytes()) or b""
+        text = edits.get(path, data.decode("utf-8", errors="replace"))
         if text.strip() in ("", "__all__ = []"):
             edits.pop(path, None)
             removed[path] = True
@@ -58,19 +59,23 @@ def plan_remove(
             removed[cache / compiled.name] = True
         folders.add(cache)
     removed |= {path: True for path in own if (root / path).is_file()}
-    return make_plan(root, {}, edits, force=force, removed=removed, folders=folders)
+    return make_plan(
+        root, {}, edits, force=force, removed=removed, folders=folders, seen=seen
+    )
 
 
 def _without_export(
     root: Path, record: Record, *, force: bool
-) -> dict[PurePosixPath, str]:
+) -> tuple[dict[PurePosixPath, str], dict[PurePosixPath, bytes | None]]:
+    """What the `__init__.py` shall hold, and what it held when that was decided."""
     from scaffold.exports import remove_export
 
     export = record.export
     if export is None or not (root / export.path).is_file():
-        return {}
+        return {}, {}
+    data = (root / export.path).read_bytes()
     try:
-        source = (root / export.path).read_bytes().decode("utf-8")
+        source = data.decode("utf-8")
         text = undone(export, source)
         if text is None:
             module, name = record.module.path.stem, record.request.name
@@ -82,9 +87,9 @@ def _without_export(
         ) from error
     except MplayerError as error:
         if force:
-            return {}
+            return {}, {}
         raise MplayerError(f"'{export.path}': {error}") from error
-    return {} if text == source else {export.path: text}
+    return ({} if text == source else {export.path: text}), {export.path: data}
 
 
 def _hash(path: Path) -> str:

@@ -7,7 +7,9 @@ annotations`: typer evaluates those that are texts, and does so twice.
 """
 
 import importlib
+import os
 import sys
+from pathlib import Path
 from typing import Annotated, Any
 
 import typer
@@ -75,8 +77,13 @@ def _options(
 
 def run() -> None:
     """Runs the command that the arguments name, and exits with its code."""
-    for stream in (sys.stdout, sys.stderr):
-        if hasattr(stream, "reconfigure"):
+    for name in ("stdin", "stdout", "stderr"):
+        stream = getattr(sys, name)
+        if stream is None:  # whoever started us has closed it
+            mode = "r" if name == "stdin" else "w"
+            stream = Path(os.devnull).open(mode, encoding="utf-8")  # noqa: SIM115
+            setattr(sys, name, stream)
+        elif name != "stdin" and hasattr(stream, "reconfigure"):
             # A name that the terminal cannot show must not end in a traceback.
             stream.reconfigure(errors="backslashreplace")
     try:

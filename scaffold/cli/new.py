@@ -102,6 +102,7 @@ def new(
     if written and where.command_hint:
         status.append(f"Once, so that its test finds the layer:  {where.command_hint}")
     if written:
+        status.append("Recorded under .mplayer/, for `mplayer update` and `remove`.")
         status.append(f"Run the matrix:  {command}")
     show(
         plan,

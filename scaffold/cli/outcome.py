@@ -26,8 +26,13 @@ def outcome(command: Callable[P, int]) -> Callable[P, None]:
         except MplayerError as error:
             print(f"mplayer: {error}", file=sys.stderr)
             code = USAGE
+        except OSError as error:
+            # A closed pipe, a full device, a folder that is gone: no fault of ours.
+            name = f"'{error.filename}': " if error.filename else ""
+            print(f"mplayer: {name}{error.strerror or error}.", file=sys.stderr)
+            code = USAGE
         except (KeyboardInterrupt, typer.Abort):
-            print("mplayer: interrupted; nothing was written.", file=sys.stderr)
+            print("mplayer: interrupted.", file=sys.stderr)
             code = INTERRUPTED
         raise typer.Exit(code)
 
