@@ -87,12 +87,11 @@ class Journal:
 
     def close(self) -> None:
         """Takes the file away: all is done, or all is as it was."""
-        with self._file:
-            if os.name != "nt":  # there an open file cannot be unlinked
-                # While it is locked: later, another run could take it for its own.
-                self._path.unlink(missing_ok=True)
-        if os.name == "nt":
-            self._path.unlink(missing_ok=True)
+        if os.name == "nt":  # there an open file cannot be unlinked
+            self._file.close()
+        # While it is locked: later, another run could take it for its own.
+        self._path.unlink(missing_ok=True)
+        self._file.close()
 
     def _note(self, value: object) -> None:
         self._file.write(json.dumps(value).encode() + b"\n")
