@@ -10,7 +10,7 @@ from scaffold.errors import MplayerError
 from scaffold.kinds import load_kind, templates_dir
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
     from pathlib import Path
 
     from jinja2 import BaseLoader, Environment
@@ -274,6 +274,7 @@ def _test_context(spec: LayerSpec, package: str) -> dict[str, object]:
         "other_arguments": _dict("OTHER_ARGUMENTS: dict[str, Any]", _literals(others)),
         "input_shape": _tuple(_test_shape(spec)),
         "large": repr(float(spec.large)),
+        "trained": _set(weight.name for weight in spec.weights if weight.trainable),
         "stored": _dict("STORED: dict[str, str]", stored),
     }
 
@@ -477,6 +478,12 @@ def _literal(value: Scalar) -> str:
 
 def _literals(values: Mapping[str, Scalar]) -> dict[str, str]:
     return {name: _literal(value) for name, value in values.items()}
+
+
+def _set(names: Iterable[str]) -> str:
+    """Returns a set display, in order."""
+    listed = ", ".join(f'"{name}"' for name in sorted(names))
+    return f"{{{listed}}}" if listed else "set()"
 
 
 def _dict(target: str, items: Mapping[str, str]) -> str:

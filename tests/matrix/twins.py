@@ -48,7 +48,7 @@ def in_call(*lines: str, result: str = RETURN) -> tuple[tuple[str, str], ...]:
     return ((f"        {RETURN}", f"        {body}{result}"),)
 
 
-TWINS = (
+TWINS: tuple[Twin, ...] = (
     Twin(
         "WeightInComputeDtype",
         (("dtype=self.variable_dtype", "dtype=self.compute_dtype"),),
@@ -274,6 +274,48 @@ TWINS = (
         (("return (*input_shape[:-1], self.units)", "return tuple(input_shape)"),),
         (3,),
         "compute_output_shape",
+    ),
+)
+
+OPTIONS: dict[str, Any] = {
+    "weights": "w, b, total[units]:state",
+    "call": "inputs @ w + b + total",
+    "options": ["regularizers", "constraints"],
+}
+TWINS += (
+    Twin(
+        "RegularizerIgnored",
+        (("            regularizer=self.w_regularizer,\n", ""),),
+        (9,),
+        "regularizers make",
+        OPTIONS,
+    ),
+    Twin(
+        "ConstraintIgnored",
+        (("            constraint=self.b_constraint,\n", ""),),
+        (9,),
+        "b_constraint=",
+        OPTIONS,
+    ),
+    Twin(
+        "InitializerIgnored",
+        (("initializer=self.b_initializer", 'initializer="zeros"'),),
+        (9,),
+        "b_initializer=",
+    ),
+    Twin(
+        "StateIsTrained",
+        (("            trainable=False,\n", ""),),
+        (5,),
+        "are trained",
+        OPTIONS,
+    ),
+    Twin(
+        "MasksUnknown",
+        (("        self.supports_masking = True\n", ""),),
+        (11,),
+        "without the mask",
+        keras3_only=True,
     ),
 )
 

@@ -157,6 +157,7 @@ class Everything(tf.keras.layers.Layer):
         kernel = tf.cast(self.kernel, self.compute_dtype)
         bias = tf.cast(self.bias, self.compute_dtype)
         total = tf.cast(self.total, self.compute_dtype)
+        # A state changes where you say so, uncast: self.total.assign(...)
         return self.activation(inputs @ kernel + bias) * self.rate + total
 
     def compute_output_shape(self, input_shape: Any) -> tuple[int | None, ...]:

@@ -39,6 +39,8 @@ OTHER_ARGUMENTS: dict[str, Any] = {
 INPUT_SHAPE = (5,)
 # Inputs of this size overflow no step of `call` in float16 (law 7).
 LARGE = 300.0
+# The weights that are trained, by their names (law 5).
+TRAINED: set[str] = {"b", "w"}
 # Weights that are not stored in the variable dtype: {"count": "int32"} (law 2).
 AT_LEAST_FLOAT32 = "the variable dtype, or float32 where that is a half"
 STORED: dict[str, str] = {}
@@ -52,7 +54,7 @@ LOSS_ALONE: set[str] = set()
 TRUE_GRADIENTS = True
 # Whether `training=True` draws at random (law 11).
 RANDOM = False
-# Whether outputs have the mask of the inputs, if the layer knows masks (law 11).
+# Whether outputs have the mask of the inputs (law 11).
 CARRIES_MASK = True
 
 
@@ -240,6 +242,14 @@ def test_law_05_gradients_reach_every_weight(policy: str) -> None:
     """Weights and inputs get float64's gradient, weights in their own dtype."""
     run, (exact, spread) = eager(policy), oracle(compute_dtype(policy))
     variables = {short_name(weight): weight for weight in run.layer.trainable_weights}
+    require(
+        {*variables} == TRAINED,
+        law=5,
+        policy=policy,
+        seen=f"{sorted(variables)} are trained",
+        expected=sorted(TRAINED),
+        look_for="trainable= in add_weight",
+    )
     for name, gradient in zip(run.names, run.gradients):
         require(
             name in LOSS_ALONE or (gradient is not None and np.any(float64(gradient))),
@@ -440,6 +450,39 @@ def test_law_09_config_keeps_policy_and_arguments(policy: str) -> None:
     )
 
 
+def test_law_09_arguments_of_weights_take_effect() -> None:
+    """Initializers, regularizers and constraints reach the weights they are for."""
+    layer = make_layer(**{**OTHER_ARGUMENTS, **ARGUMENTS})
+    apply(layer, fed(make_inputs(ROWS), "float32"))
+    weights = {short_name(weight): weight for weight in layer.weights}
+    regularized = 0
+    for argument, value in OTHER_ARGUMENTS.items():
+        name, _, part = argument.rpartition("_")
+        if name not in weights:
+            continue
+        weight = weights[name]
+        seen = {"initializer": float64(weight), "constraint": weight.constraint}
+        regularized += part == "regularizer"
+        require(
+            np.all(seen["initializer"] == float(value == "ones"))
+            if part == "initializer"
+            else seen.get(part, layer.losses) is not None,
+            law=9,
+            policy="float32",
+            seen=f"{argument}={value!r} leaves {name} as it is",
+            expected=f"that {name} has it",
+            look_for=f"{part}=self.{argument} in add_weight",
+        )
+    require(
+        len(layer.losses) >= regularized,
+        law=9,
+        policy="float32",
+        seen=f"{regularized} regularizers make {len(layer.losses)} losses",
+        expected="one each",
+        look_for="regularizer= in add_weight",
+    )
+
+
 @pytest.mark.filterwarnings("ignore")  # Those are Keras's, while it saves.
 def test_law_09_saved_model_loads_equal(tmp_path: Any) -> None:
     """A saved model loads with the same outputs; its weights load anywhere."""
@@ -527,8 +570,8 @@ def test_law_11_training_and_masks(policy: str) -> None:
         if not RANDOM:
             seen = Tensors(outputs, [])
             require_near(11, policy, "training=True", seen, exact, spread)
-    masks = run.layer.supports_masking and len(flat(run.inputs)) == 1
-    if masks and is_float(flat(run.inputs)[0]):
+    alone = len(flat(run.inputs)) == 1 and is_float(flat(run.inputs)[0])
+    if alone and (CARRIES_MASK or run.layer.supports_masking):
         (steps,) = flat(run.inputs)
         if len(INPUT_SHAPE) == 1:
             steps = tf.stack([steps] * 3, axis=1)
