@@ -17,7 +17,7 @@ class CompiledTemplates(BuildHookInterface[Any]):
     def initialize(self, version: str, build_data: dict[str, Any]) -> None:
         """Compiles them; an editable install reads the templates alone."""
         sys.path.insert(0, self.root)
-        from scaffold.render import compile_templates, compiled_dir
+        from scaffold.rendering import compile_templates, compiled_dir
 
         compiled = compiled_dir()
         if version == "editable" or not compiled:

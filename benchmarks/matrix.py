@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import Any
 
 from scaffold.grammar import parse
-from scaffold.render import render
+from scaffold.rendering import render
 
 ROUNDS = 7
 LAYERS: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {

@@ -18,7 +18,7 @@ import time
 from pathlib import Path
 
 from scaffold.grammar import parse
-from scaffold.render import render
+from scaffold.rendering import render
 
 ROUNDS = 15
 BIN = Path(sys.executable).parent

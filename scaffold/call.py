@@ -43,7 +43,7 @@ if TYPE_CHECKING:
     from scaffold.tape import Array, Tape
 
 BATCH = "batch"
-# What the generated test feeds: the same sizes as `scaffold.render` writes into it.
+# What the generated test feeds: the same sizes as `scaffold.rendering` writes into it.
 SIZES = {"in": 5, "axis_1": 4, "axis_2": 6, "axis_3": 7}
 SIZE = 3
 NUMBERS: dict[str, float] = {"int": 2, "float": 0.5}

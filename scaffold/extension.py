@@ -26,7 +26,7 @@ from scaffold.names import (
 )
 from scaffold.project import Placement
 from scaffold.record import record_texts
-from scaffold.render import render
+from scaffold.rendering import render
 from scaffold.spec import Request
 
 if TYPE_CHECKING:

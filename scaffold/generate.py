@@ -1,4 +1,4 @@
-"""spec and place -> plan: a layer's files, its export and its record."""
+"""specs and place -> plan: files of layers, their exports and their records."""
 
 from __future__ import annotations
 
@@ -18,31 +18,30 @@ from scaffold.record import (
     record_texts,
     sha256,
 )
-from scaffold.render import render
+from scaffold.rendering import render
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
     from pathlib import Path, PurePosixPath
 
     from scaffold.project import Placement
-    from scaffold.render import Texts
+    from scaffold.rendering import Texts
     from scaffold.spec import LayerSpec, Request
 
 
-def plan_layer(
-    request: Request,
-    spec: LayerSpec,
+def plan_layers(
+    layers: Iterable[tuple[Request, LayerSpec]],
     place: Placement,
     *,
     team: Path | None = None,
     force: bool = False,
 ) -> Plan:
-    """Plans the module, its test, its export and its record.
+    """Plans modules, tests, exports and records.
 
     Args:
-        request: What was asked for, as the record will have it.
-        spec: The layer that the request describes.
-        place: Where its files go.
+        layers: What was asked for, as the records will have it, and the layers that it
+            describes.
+        place: Where their files go.
         team: A team's folder of templates.
         force: Whether files that exist with other contents are replaced.
 
@@ -52,24 +51,33 @@ def plan_layer(
     Raises:
         MplayerError: If a file cannot go where it should.
     """
-    texts = render(spec, place.package, team)
-    record = new_record(request, spec, place, texts)
+    files: dict[PurePosixPath, str] = {}
+    records: dict[PurePosixPath, str] = {}
+    proven: list[PurePosixPath] = []
     edits: dict[PurePosixPath, str] = dict.fromkeys(place.packages, "")
     seen: dict[PurePosixPath, bytes | None] = dict.fromkeys(place.packages)
     if place.init is not None:
-        read = read_text(place.root, place.init, spec.name)
-        before = read or ""
+        read = _read_text(place.root, place.init)
         seen[place.init] = None if read is None else read.encode()
-        edits[place.init] = with_export(before, record, place.init)
-        undo = hunks(before, edits[place.init])
-        export = Export(place.init, export_hash(edits[place.init]), undo)
-        record = record._replace(export=export)
-    record = _with_history(record, place, edits)
-    files = {record.module.path: texts.module, record.test.path: texts.test}
-    edits |= record_texts(record, texts.module, texts.test)
-    # Only names and literals go into a matrix of ours, and all else in it is the same
-    # for every layer: to parse a thousand lines takes a tenth of a run.
-    proven = (record.test.path,) if texts.ours else ()
+        edits[place.init] = read or ""
+    others = read_records(place.root)
+    for request, spec in layers:
+        texts = render(spec, place.package, team)
+        record = new_record(request, spec, place, texts)
+        if place.init is not None:
+            before = edits[place.init]
+            edits[place.init] = _with_export(before, record, place.init)
+            undo = hunks(before, edits[place.init])
+            export = Export(place.init, export_hash(edits[place.init]), undo)
+            record = record._replace(export=export)
+        record = _with_history(record, place.root, edits, others)
+        files |= {record.module.path: texts.module, record.test.path: texts.test}
+        records |= record_texts(record, texts.module, texts.test)
+        if texts.ours:
+            # Only names and literals go into a matrix of ours, and all else in it is
+            # the same for every layer: to parse it would take a tenth of a run.
+            proven.append(record.test.path)
+    edits |= records
     return make_plan(place.root, files, edits, force=force, proven=proven, seen=seen)
 
 
@@ -98,12 +106,8 @@ def new_record(
     )
 
 
-def with_export(source: str, record: Record, init: PurePosixPath) -> str:
-    """Returns an `__init__.py` with the export of a layer.
-
-    Raises:
-        MplayerError: If it cannot be edited with certainty.
-    """
+def _with_export(source: str, record: Record, init: PurePosixPath) -> str:
+    """Returns an `__init__.py` with the export of a layer."""
     from scaffold.exports import add_export
 
     module, name = record.module.path.stem, record.request.name
@@ -113,34 +117,32 @@ def with_export(source: str, record: Record, init: PurePosixPath) -> str:
         raise MplayerError(f"'{init}': {error}") from error
 
 
-def read_text(root: Path, init: PurePosixPath, name: str) -> str | None:
-    """Returns the text of an `__init__.py`, or None where there is none.
-
-    Raises:
-        MplayerError: If it is not UTF-8.
-    """
+def _read_text(root: Path, init: PurePosixPath) -> str | None:
+    """Returns the text of an `__init__.py`, or None where there is none."""
     path = root / init
     try:
         return path.read_bytes().decode("utf-8") if path.exists() else None
     except UnicodeDecodeError as error:
         raise MplayerError(
-            f"'{init}' is not UTF-8, so the export of {name} cannot be edited. "
+            f"'{init}' is not UTF-8, so it cannot gain an export. "
             "Convert it, or choose another folder with --layer-dir."
         ) from error
 
 
 def _with_history(
-    record: Record, place: Placement, edits: Iterable[PurePosixPath]
+    record: Record,
+    root: Path,
+    edits: Iterable[PurePosixPath],
+    others: Iterable[Record],
 ) -> Record:
     """Adds what came with this layer, or with others that use it too.
 
     What one layer has brought the next ones keep alive: the last to go takes it away.
     """
-    root = place.root
     files = [record.module.path, record.test.path, *edits]
     parents = {parent for path in files for parent in path.parents if parent.name}
     created = {path for path in (*parents, *edits) if not (root / path).exists()}
-    for other in read_records(root):
+    for other in others:
         created |= {
             path
             for path in other.created

@@ -153,7 +153,7 @@ def _kinds_in(folder: Path | None) -> tuple[str, ...]:
 
 def _read_kind(name: str, templates: Path) -> Kind:
     path = templates / "layer" / "kinds" / name / "kind.toml"
-    table = _read_toml(path)
+    table = read_toml(path)
     roles, body = table.pop("roles", []), table.pop("body", None)
     if not _holds(roles, dict, empty=body is not None):
         raise MplayerError(f"'{path}' needs at least one [[roles]] table.")
@@ -223,7 +223,12 @@ _TYPES: dict[object, tuple[str, Callable[[object], bool]]] = {
 }
 
 
-def _read_toml(path: Path) -> dict[str, Any]:
+def read_toml(path: Path) -> dict[str, Any]:
+    """Returns the tables of a TOML file.
+
+    Raises:
+        MplayerError: If it cannot be read, or is none.
+    """
     import importlib
     import sys
 

@@ -1,7 +1,7 @@
 """What a layer is: the frozen values between the grammar and the templates.
 
 Everything here is already valid. `scaffold.grammar` turns text into a `LayerSpec` or
-an error that teaches; `scaffold.render` turns a `LayerSpec` into texts.
+an error that teaches; `scaffold.rendering` turns a `LayerSpec` into texts.
 """
 
 from __future__ import annotations

@@ -12,13 +12,13 @@ from scaffold.grammar import parse_request
 from scaffold.merge import holds_markers, merge
 from scaffold.plan import Merged, Plan, make_plan
 from scaffold.record import Generated, Record, read_pristine, record_texts, sha256
-from scaffold.render import render
+from scaffold.rendering import render
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
     from pathlib import Path
 
-    from scaffold.render import Texts
+    from scaffold.rendering import Texts
 
 # Folders in which no one keeps a layer.
 _SKIPPED = frozenset({"node_modules", "build", "dist", "site-packages", "__pycache__"})

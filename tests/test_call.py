@@ -404,10 +404,10 @@ def test_any_expression_is_a_layer_or_an_error(text: str) -> None:
 
 
 def test_sizes_are_those_that_the_tests_are_made_with() -> None:
-    from scaffold import render
+    from scaffold import rendering
 
-    assert calls.SIZES == render.TEST_SIZES
-    assert calls.SIZE == render.TEST_SIZE
+    assert calls.SIZES == rendering.TEST_SIZES
+    assert calls.SIZE == rendering.TEST_SIZE
 
 
 def test_rounding() -> None:

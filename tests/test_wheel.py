@@ -12,7 +12,7 @@ from pathlib import Path
 
 import jinja2
 import pytest
-from test_render import SHAPES
+from test_rendering import SHAPES
 
 from scaffold.kinds import kind_names
 
@@ -21,7 +21,7 @@ COMPILED = f"jinja2-{jinja2.__version__}"
 RENDER = """
 import json, sys
 from scaffold.grammar import parse
-from scaffold.render import render
+from scaffold.rendering import render
 shapes = json.load(sys.stdin)
 json.dump([render(parse("MyLayer", **shape), "acme.layers") for shape in shapes], sys.stdout)
 """

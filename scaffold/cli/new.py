@@ -3,18 +3,21 @@
 import shlex
 import sys
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from scaffold.cli.options import Diff, DryRun, Json, Templates
 from scaffold.errors import DONE, FINDINGS
 
+if TYPE_CHECKING:
+    from scaffold.spec import LayerSpec, Request
+
 
 def new(
     name: Annotated[
-        str, typer.Argument(help="The class: MyLayer.", show_default=False)
-    ],
+        str | None, typer.Argument(help="The class: MyLayer.", show_default=False)
+    ] = None,
     weights: Annotated[
         str | None,
         typer.Option(
@@ -55,6 +58,12 @@ def new(
         str | None,
         typer.Option(metavar="TEXT", help="First line of the layer's docstring."),
     ] = None,
+    from_: Annotated[
+        str | None,
+        typer.Option(
+            "--from", metavar="FILE", help="Many layers, from a manifest: layers.toml."
+        ),
+    ] = None,
     layer_dir: Annotated[
         str | None, typer.Option(metavar="DIR", help="Folder of the module.")
     ] = None,
@@ -75,32 +84,31 @@ def new(
     kind.
     """
     from scaffold.cli.show import settle, show
-    from scaffold.generate import plan_layer
-    from scaffold.grammar import parse_name, parse_request
+    from scaffold.generate import plan_layers
     from scaffold.project import place, team_templates
     from scaffold.publish import publish
-    from scaffold.spec import Request
 
-    parse_name(name)
     team = team_templates(Path.cwd(), templates)
-    arguments = arg or []
-    if weights is None and not json and sys.stdin.isatty() and sys.stderr.isatty():
-        from scaffold.cli.ask import ask
+    if from_ is not None:
+        from scaffold.manifest import read_manifest
 
-        weights, arguments, call = ask(name, kind, arguments, call, team)
-    request = Request(name, weights, tuple(arguments), call, kind, with_, doc)
-    spec = parse_request(request, team)
+        _require_alone(name, weights, arg, call, kind, with_, doc)
+        layers = read_manifest(Path(from_), team)
+    else:
+        layers = [_one(name, weights, arg or [], call, kind, with_, doc, team, json)]
     where = place(Path.cwd(), layer_dir, test_dir)
     settle(where.root, dry_run=dry_run or diff)
-    plan = plan_layer(request, spec, where, team=team, force=force)
+    plan = plan_layers(layers, where, team=team, force=force)
     written = not (dry_run or diff or plan.conflicts)
     if written:
         publish(plan)
-    test = where.test_dir / f"test_{spec.module}.py"
-    command = f"{where.command} {shlex.quote(str(test))}"
+    tests = where.test_dir
+    if from_ is None:
+        tests /= f"test_{layers[0][1].module}.py"
+    command = f"{where.command} {shlex.quote(str(tests))}"
     status = [] if diff else [where.reason]
     if written and where.command_hint:
-        status.append(f"Once, so that its test finds the layer:  {where.command_hint}")
+        status.append(f"Once, so that tests find the layer:  {where.command_hint}")
     if written:
         status.append("Recorded under .mplayer/, for `mplayer update` and `remove`.")
         status.append(f"Run the matrix:  {command}")
@@ -113,3 +121,45 @@ def new(
         report={"reason": where.reason, "command": command},
     )
     return FINDINGS if plan.conflicts else DONE
+
+
+def _one(
+    name: str | None,
+    weights: str | None,
+    arguments: list[str],
+    call: str | None,
+    kind: str | None,
+    options: str,
+    doc: str | None,
+    team: Path | None,
+    quiet: bool,
+) -> "tuple[Request, LayerSpec]":
+    """Returns the one layer of a command line, asking for what it leaves out."""
+    from scaffold.errors import MplayerError
+    from scaffold.grammar import parse_name, parse_request
+    from scaffold.kinds import load_kind
+    from scaffold.spec import Request
+
+    if name is None:
+        raise MplayerError(
+            "Which layer? Give its class, as in `mplayer new MyLayer`, or a manifest of"
+            " many: --from layers.toml."
+        )
+    parse_name(name)
+    terminal = sys.stdin.isatty() and sys.stderr.isatty() and not quiet
+    if weights is None and terminal and not (kind and load_kind(kind, team).body):
+        from scaffold.cli.ask import ask
+
+        weights, arguments, call = ask(name, kind, arguments, call, team)
+    request = Request(name, weights, tuple(arguments), call, kind, options, doc)
+    return request, parse_request(request, team)
+
+
+def _require_alone(*given: object) -> None:
+    from scaffold.errors import MplayerError
+
+    if any(given):
+        raise MplayerError(
+            "--from: the manifest says what each layer is. Leave out NAME and the"
+            " options that describe a layer."
+        )

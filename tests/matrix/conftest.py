@@ -20,7 +20,7 @@ from pairs import SPECS
 from twins import TWINS, VARIANTS
 
 from scaffold.grammar import parse
-from scaffold.render import render
+from scaffold.rendering import render
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from pairs import SPECS
 
-from scaffold.render import render
+from scaffold.rendering import render
 
 if TYPE_CHECKING:
     from pathlib import Path

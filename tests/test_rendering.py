@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from scaffold.errors import MplayerError
 from scaffold.grammar import parse
-from scaffold.render import render
+from scaffold.rendering import render
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -1,0 +1,154 @@
+"""A manifest -> specs: many layers from one TOML file, or all that is wrong with it.
+
+    [[layer]]
+    name = "MyLayer"
+    weights = "w,b"
+    arguments = ["units:int=32"]
+
+The keys are those of the command line; `scaffold.grammar` says what each means.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from scaffold.errors import MplayerError, nearest
+from scaffold.grammar import parse_request
+from scaffold.kinds import read_toml
+from scaffold.spec import Request
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from scaffold.spec import LayerSpec
+
+_KEYS = ("name", "weights", "arguments", "call", "kind", "with", "doc")
+
+
+def read_manifest(
+    path: Path, team: Path | None = None
+) -> list[tuple[Request, LayerSpec]]:
+    """Returns the layers of a manifest, in its order.
+
+    Args:
+        path: The file.
+        team: A team's folder of templates.
+
+    Raises:
+        MplayerError: With a line for each problem: the file, its line, the layer and
+            what is wrong there.
+    """
+    tables = read_toml(path)
+    faults = [
+        f"{path}: there is no key '{key}'; layers are [[layer]] tables."
+        for key in tables
+        if key != "layer"
+    ]
+    layers = tables.get("layer", [])
+    if not isinstance(layers, list) or not all(isinstance(x, dict) for x in layers):
+        layers = []
+    if not layers:
+        faults.append(f"{path}: there is no layer. Begin one with [[layer]].")
+    lines = _Lines(path.read_text(encoding="utf-8"), len(layers))
+    found: list[tuple[Request, LayerSpec]] = []
+    modules: dict[str, int] = {}
+    for number, table in enumerate(layers):
+        layer = _layer(table, team)
+        if not isinstance(layer, _Fault):
+            module = layer[1].module
+            first = modules.setdefault(module, number)
+            if first == number:
+                found.append(layer)
+                continue
+            layer = _Fault(
+                "name",
+                f"this layer and the one at line {lines.of(first, 'name')} would be one"
+                f" module, {module}.py. Give one another name.",
+            )
+        name = table.get("name")
+        what = f"{name}: " if isinstance(name, str) else ""
+        faults.append(f"{path}:{lines.of(number, layer.key)}: {what}{layer.message}")
+    if faults:
+        raise MplayerError("\n".join(faults))
+    return found
+
+
+class _Fault(NamedTuple):
+    """What is wrong with a layer, and at which of its keys."""
+
+    key: str
+    message: str
+
+
+def _layer(
+    table: dict[str, Any], team: Path | None
+) -> tuple[Request, LayerSpec] | _Fault:
+    fault = _table_fault(table)
+    if fault:
+        return fault
+    request = Request(
+        name=table["name"],
+        weights=table.get("weights"),
+        arguments=tuple(table.get("arguments", ())),
+        call=table.get("call"),
+        kind=table.get("kind"),
+        options=table.get("with", ""),
+        doc=table.get("doc"),
+    )
+    try:
+        return request, parse_request(request, team)
+    except MplayerError as error:
+        return _Fault(_key_of(str(error)), str(error))
+
+
+def _table_fault(table: dict[str, Any]) -> _Fault | None:
+    for key, value in table.items():
+        if key not in _KEYS:
+            return _Fault(
+                key,
+                f"there is no key '{key}'; the keys are {', '.join(_KEYS)}."
+                f"{nearest(key, _KEYS)}",
+            )
+        listed = key == "arguments"
+        texts = value if listed and isinstance(value, list) else [value]
+        if listed != isinstance(value, list) or not all(
+            isinstance(text, str) for text in texts
+        ):
+            must = 'a list of strings, as in ["units:int=32"]' if listed else "a string"
+            return _Fault(key, f"{key} must be {must}. Received: {value!r}.")
+    if "name" not in table:
+        return _Fault("", 'the layer has no name. Add name = "MyLayer".')
+    return None
+
+
+def _key_of(message: str) -> str:
+    """The key that a message of the grammar is about: it begins with the flag."""
+    flag = re.match(r"--(\w+)|NAME", message)
+    if not flag:
+        return ""
+    return {"NAME": "name", "--arg": "arguments"}.get(flag.group(), flag.group(1) or "")
+
+
+class _Lines:
+    """Where tables and keys stand in a manifest, which its parser does not say."""
+
+    def __init__(self, text: str, count: int) -> None:
+        self._lines = text.splitlines()
+        starts = [
+            number
+            for number, line in enumerate(self._lines)
+            if re.match(r"\s*\[\[\s*layer\s*\]\]", line)
+        ]
+        # A string of several lines may look like a table: then nothing is certain.
+        self._starts = starts if len(starts) == count else [0] * count
+
+    def of(self, layer: int, key: str) -> int:
+        """Returns the line of a key of a layer, or of the layer, counted from 1."""
+        start, *following = [*self._starts[layer:], len(self._lines)]
+        for number in range(start, following[0] if following else start):
+            if key and re.match(
+                rf"\s*[\"']?{re.escape(key)}[\"']?\s*=", self._lines[number]
+            ):
+                return number + 1
+        return start + 1
