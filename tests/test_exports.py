@@ -914,3 +914,25 @@ def test_what_was_there_before_can_be_taken_out_too(source: str, name: str) -> N
     text = without(source, name.lower(), name)
     assert exported(text) == exported(source) - {name}
     assert listing(text) == [item for item in listing(source) if item != repr(name)]
+
+
+@pytest.mark.parametrize(
+    "computed",
+    [
+        "__all__ = a.__all__",
+        '__all__ = [*a.__all__, "MyLayer"]',
+        '__all__ = a.__all__ + ["MyLayer"]',
+    ],
+)
+def test_an_export_by_hand_is_one_also_where_all_is_computed(computed: str) -> None:
+    """What the refusal says to add is enough."""
+    source = f"from . import a\n\n{computed}\n"
+    with pytest.raises(MplayerError, match=r"Add by hand: from \.my_layer import"):
+        add_export(source, "my_layer", "MyLayer")
+    by_hand = f"from . import a\nfrom .my_layer import MyLayer\n\n{computed}\n"
+    assert add_export(by_hand, "my_layer", "MyLayer") == by_hand
+
+
+def test_beside_a_star_import_the_name_is_marked_as_an_export() -> None:
+    source = "from .a import *\n"
+    assert "import MyLayer as MyLayer" in add_export(source, "my_layer", "MyLayer")

@@ -5,9 +5,12 @@ from __future__ import annotations
 import json
 import os
 import pty
+import shlex
 import shutil
+import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -316,3 +319,98 @@ def test_interrupted_question_writes_nothing(tmp_path: Path) -> None:
     os.write(terminal.terminal, b"\x03")
     assert terminal.end() == 3
     assert tree(tmp_path) == {}
+
+
+@pytest.mark.parametrize(
+    "redirection", ["<&-", ">&-", "2>&-", "<&- >&- 2>&-", ">/dev/full", "| head -0"]
+)
+def test_closed_streams_end_in_no_traceback(redirection: str, tmp_path: Path) -> None:
+    command = shlex.join([*MPLAYER, "new", "MyLayer", "--weights", "w,b"])
+    run = subprocess.run(
+        ["bash", "-c", f"{command} {redirection}"],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert "Traceback" not in run.stderr
+    assert {"my_layer.py", "test_my_layer.py"} <= {*tree(tmp_path)}
+
+
+def test_a_folder_that_is_gone_ends_in_a_sentence(tmp_path: Path) -> None:
+    folder = tmp_path / "gone"
+    folder.mkdir()
+    command = shlex.join([*MPLAYER, "new", "MyLayer", "--weights", "w,b"])
+    run = subprocess.run(
+        ["bash", "-c", f"rmdir {folder} && {command}"],
+        cwd=folder,
+        env={**os.environ, "PYTHONPATH": str(Path(__file__).parents[1])},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert run.returncode == 2
+    assert run.stderr.count("\n") == 1
+    assert "No such file or directory" in run.stderr
+
+
+def test_an_init_that_is_a_folder_ends_in_a_sentence(tmp_path: Path) -> None:
+    (tmp_path / "src/acme/layers/__init__.py").mkdir(parents=True)
+    (tmp_path / "src/acme/__init__.py").write_text("")
+    (tmp_path / "pyproject.toml").write_text("")
+    before = tree(tmp_path)
+    run = mplayer("new", "MyLayer", "--weights", "w,b", cwd=tmp_path)
+    assert run.returncode == 2
+    assert "Traceback" not in run.stderr
+    assert "__init__.py" in run.stderr
+    assert tree(tmp_path) == before
+
+
+def test_control_c_at_any_moment_is_silent(tmp_path: Path) -> None:
+    """Also while modules are imported, which is most of a run."""
+    for number in range(12):
+        folder = tmp_path / str(number)
+        folder.mkdir()
+        with subprocess.Popen(
+            [*MPLAYER, "new", "MyLayer", "--weights", "w,b"],
+            cwd=folder,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        ) as run:
+            time.sleep(0.03 + 0.01 * number)
+            run.send_signal(signal.SIGINT)
+            _, stderr = run.communicate()
+        if number > 2:  # before that, Python itself is starting
+            assert "Traceback" not in stderr or "scaffold" not in stderr
+        written = {*tree(folder)}
+        assert not written or len(written) == 5
+
+
+def test_runs_at_once_lose_no_export(tmp_path: Path) -> None:
+    """Each writes its export, or says that it could not."""
+    (tmp_path / "src/acme/layers").mkdir(parents=True)
+    for init in ("src/acme/__init__.py", "src/acme/layers/__init__.py"):
+        (tmp_path / init).write_text("")
+    (tmp_path / "pyproject.toml").write_text("")
+    names = ["Aa", "Bb", "Cc", "Dd"]
+    for _ in range(4):
+        runs = {
+            name: subprocess.Popen(
+                [*MPLAYER, "new", name, "--weights", "w,b"],
+                cwd=tmp_path,
+                stdout=subprocess.DEVNULL,
+                stderr=subprocess.PIPE,
+                text=True,
+            )
+            for name in names
+        }
+        said = {name: run.communicate()[1] for name, run in runs.items()}
+        init = (tmp_path / "src/acme/layers/__init__.py").read_text()
+        for name, run in runs.items():
+            assert run.returncode in (0, 2)
+            assert "Traceback" not in said[name]
+            if run.returncode == 0:
+                assert f"import {name}" in init
+        if all(run.returncode == 0 for run in runs.values()):
+            break
