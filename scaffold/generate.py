@@ -53,7 +53,7 @@ def plan_layers(
     """
     files: dict[PurePosixPath, str] = {}
     records: dict[PurePosixPath, str] = {}
-    proven: list[PurePosixPath] = []
+    proven: set[PurePosixPath] = set()
     edits: dict[PurePosixPath, str] = dict.fromkeys(place.packages, "")
     seen: dict[PurePosixPath, bytes | None] = dict.fromkeys(place.packages)
     if place.init is not None:
@@ -76,7 +76,7 @@ def plan_layers(
         if texts.ours:
             # Only names and literals go into a matrix of ours, and all else in it is
             # the same for every layer: to parse it would take a tenth of a run.
-            proven.append(record.test.path)
+            proven.add(record.test.path)
     edits |= records
     return make_plan(place.root, files, edits, force=force, proven=proven, seen=seen)
 
