@@ -865,7 +865,7 @@ def in_float64(
         relative, absolute = random.choice([-1.0, 1.0], (2, *np.shape(x)))
         return x + relative * ROUNDOFF[compute] * x + absolute * SMALLEST[compute] / 2
 
-    exact, moved = evaluate(np.asarray), []
+    exact, moved = evaluate(np.asarray), list[Tensors]()
 
     @functools.cache
     def spread(draws: int) -> Tensors:
