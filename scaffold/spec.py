@@ -48,6 +48,11 @@ class Weight(NamedTuple):
         """Whether a gradient must reach it."""
         return not (self.frozen or self.state)
 
+    @property
+    def averaged(self) -> bool:
+        """Whether replicas that update it shall agree on their mean."""
+        return self.state and self.dtype in (None, "float32", "float64")
+
 
 class Argument(NamedTuple):
     """One constructor argument beyond the initializers."""

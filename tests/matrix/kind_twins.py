@@ -128,6 +128,13 @@ KIND_TWINS = (
     ),
     twin("stats", "StatsOfHalves", NARROW, ""),
     twin(
+        "stats",
+        "StatsOfOneReplica",
+        (("            aggregation=_MEAN,\n", ""),),
+        "replicas have",
+        13,
+    ),
+    twin(
         "noise",
         "NoiseInFloatx",
         (

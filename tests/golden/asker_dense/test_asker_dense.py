@@ -25,6 +25,13 @@ import tensorflow as tf
 
 from asker_dense import AskerDense
 
+# Two devices for law 13, which must be said before TensorFlow starts.
+with contextlib.suppress(RuntimeError):
+    tf.config.set_logical_device_configuration(
+        tf.config.list_physical_devices("CPU")[0],
+        [tf.config.LogicalDeviceConfiguration()] * 2,
+    )
+
 # ------------------------------------------------------------------ what is intended
 
 # The constructor's arguments in all laws but law 9, which takes OTHER_ARGUMENTS: none
@@ -53,6 +60,8 @@ WIDE_PRODUCTS = 0
 LOSS_ALONE: set[str] = set()
 # Whether gradients are those of the outputs, and none of another function (law 5).
 TRUE_GRADIENTS = True
+# Whether a batch can be shared out between replicas (law 13).
+DIVISIBLE = True
 # Whether `training=True` draws at random (law 11).
 RANDOM = False
 # Whether outputs have the mask of the inputs (law 11).
@@ -606,6 +615,54 @@ def test_law_12_sublayers_share_the_policy(policy: str) -> None:
         )
 
 
+@mixed_policies
+def test_law_13_replicas_agree(policy: str) -> None:
+    """Two replicas that share a batch have the gradients and the states of one."""
+    if not DIVISIBLE or len(tf.config.list_logical_devices("CPU")) < 2:
+        pytest.skip("the batch is indivisible, or TensorFlow was started too early")
+    run, (exact, spread) = eager(policy), oracle(compute_dtype(policy))
+    strategy, training = replicas(), {}
+    if "training" in inspect.signature(run.layer.call).parameters and not RANDOM:
+        training = {"training": True}
+    halves = [
+        map_all(lambda x, i=i: x[i::2], (run.inputs, factors(run.outputs)))
+        for i in range(2)
+    ]
+    states = []
+    for inputs, _ in halves:
+        call(run.layer, inputs, run.weights, **training)
+        states.append([float64(w) for w in run.layer.non_trainable_weights])
+    with strategy.scope():
+        layer = make_layer(dtype=policy)
+        apply(layer, run.inputs)
+    set_weights(layer, run.weights)
+
+    def step(inputs: Any, parts: list[Any]) -> list[Any]:
+        _, gradients = differentiate(layer, inputs, parts)
+        apply(layer, inputs, **training)
+        return gradients[: len(layer.trainable_weights)]
+
+    shares = strategy.experimental_distribute_values_from_function(
+        lambda context: halves[context.replica_id_in_sync_group]
+    )
+    look_for = "a state without aggregation= in add_weight, or a variable of its own"
+    with explained("a step on two replicas", 13, policy, look_for):
+        gradients = tf.function(lambda share: strategy.run(step, args=share))(shares)
+    total = [g if g is None else strategy.reduce("SUM", g, None) for g in gradients]
+    require_near(13, policy, "on two replicas", Tensors([], total), exact, spread)
+    for weight, *updates in zip(layer.non_trainable_weights, *states):
+        values = strategy.experimental_local_results(getattr(weight, "_value", weight))
+        seen, right = [float64(value) for value in values], np.mean(updates, axis=0)
+        require(
+            not is_float(weight) or all(np.allclose(x, right, rtol=1e-5) for x in seen),
+            law=13,
+            policy=policy,
+            seen=f"replicas have {short_name(weight)} at {[x.flat[0] for x in seen]}",
+            expected=f"the mean of their updates, {right.flat[0]}",
+            look_for=look_for,
+        )
+
+
 @pytest.fixture(autouse=True)
 def law_14_global_policy_stays() -> Iterator[None]:
     """No test leaves another global policy than there was at import."""
@@ -821,6 +878,14 @@ def traced(policy: str) -> Any:
     )
     graph = tf.function(functools.partial(apply, run.layer))
     return graph.get_concrete_function(signature)
+
+
+@functools.cache
+def replicas() -> Any:
+    """Returns what runs a step on both devices; one serves for all."""
+    return tf.distribute.MirroredStrategy(
+        ["CPU:0", "CPU:1"], cross_device_ops=tf.distribute.ReductionToOneDevice()
+    )
 
 
 @functools.cache

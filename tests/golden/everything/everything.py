@@ -7,12 +7,11 @@ from typing import Any
 
 import tensorflow as tf
 
+_ADD_WEIGHT = inspect.signature(tf.keras.layers.Layer.add_weight).parameters
 # Keras 2 calls the opt-out of autocast by another name.
-_AUTOCAST = (
-    "autocast"
-    if "autocast" in inspect.signature(tf.keras.layers.Layer.add_weight).parameters
-    else "experimental_autocast"
-)
+_AUTOCAST = "autocast" if "autocast" in _ADD_WEIGHT else "experimental_autocast"
+# Of the updates by several replicas the mean counts; Keras 2 takes no name for that.
+_MEAN = tf.VariableAggregation.MEAN if "synchronization" in _ADD_WEIGHT else "mean"
 
 
 @tf.keras.utils.register_keras_serializable(package="everything")
@@ -137,6 +136,7 @@ class Everything(tf.keras.layers.Layer):
             dtype="float64" if self.variable_dtype == "float64" else "float32",
             initializer="zeros",
             trainable=False,
+            aggregation=_MEAN,
             **{_AUTOCAST: False},
         )
         self.steps = self.add_weight(
