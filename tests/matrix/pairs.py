@@ -123,6 +123,8 @@ def skipped_by_intention(spec: LayerSpec) -> set[str]:
         skipped |= {"test_law_08_small_steps_reach_the_master"}
     if spec.kind == "sample":
         skipped |= {"test_law_08_small_steps_reach_the_master"}
+    if spec.kind == "graph":  # its edges join any two rows of a batch
+        skipped |= {"test_law_13_replicas_agree"}
     if spec.kind in ("gradient", "quantize"):
         skipped |= {"test_law_05_gradients_are_derivatives"}
     return skipped

@@ -610,9 +610,9 @@ def test_law_12_sublayers_share_the_policy(policy: str) -> None:
         )
 
 
-@mixed_policies
-def test_law_13_replicas_agree(policy: str) -> None:
+def test_law_13_replicas_agree() -> None:
     """Two replicas that share a batch have the gradients and the states of one."""
+    policy = "mixed_float16"
     if not DIVISIBLE or len(tf.config.list_logical_devices("CPU")) < 2:
         pytest.skip("the batch is indivisible, or TensorFlow was started too early")
     run, (exact, spread) = eager(policy), oracle(compute_dtype(policy))
@@ -779,8 +779,8 @@ def require_near(
             continue
         error, rounding = rms(float64(value) - right), ROUNDOFF[compute] * rms(right)
         rounding += SMALLEST[compute] * (terms if i >= outputs else 1) + slack[i]
-        # Two draws show what rounding does, but may miss the kink of a relu.
-        for draws in (2, 20):
+        # One draw shows what rounding does, but may miss the kink of a relu.
+        for draws in (1, 20):
             ratio = error / (all_of(spread(draws))[i] + rounding)
             if ratio <= LIMIT[compute]:
                 break
