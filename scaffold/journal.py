@@ -38,16 +38,17 @@ class Move(NamedTuple):
 class Journal:
     """The journal of one run, locked for as long as the run lives."""
 
-    def __init__(self, root: Path) -> None:
+    def __init__(self, root: Path, *, durable: bool = True) -> None:
         """Makes the file; its folder must be there.
 
         Args:
             root: The folder that the plan changes.
+            durable: Whether it must also outlast a failure of the power.
 
         Raises:
             MplayerError: If another run is at work there.
         """
-        self._path = root / JOURNAL
+        self._path, self._durable = root / JOURNAL, durable
         try:
             self._file = self._path.open("xb")
         except FileExistsError:
@@ -96,7 +97,8 @@ class Journal:
     def _note(self, value: object) -> None:
         self._file.write(json.dumps(value).encode() + b"\n")
         self._file.flush()
-        os.fsync(self._file.fileno())
+        if self._durable:
+            os.fsync(self._file.fileno())
 
 
 def recover(root: Path, *, dry_run: bool = False) -> str | None:

@@ -133,7 +133,7 @@ def load_kind(name: str, team: Path | None = None) -> Kind:
         MplayerError: If there is none, or its `kind.toml` is not what it should be.
     """
     for folder in (team, templates_dir()):
-        if folder and name in _kinds_in(folder):
+        if folder and name.isascii() and _toml_of(name, folder).is_file():
             return _read_kind(name, folder)
     packaged = packaged_kinds()
     if name in packaged:
@@ -151,8 +151,12 @@ def _kinds_in(folder: Path | None) -> tuple[str, ...]:
     return tuple(sorted(path.parent.name for path in paths))
 
 
+def _toml_of(name: str, templates: Path) -> Path:
+    return templates / "layer" / "kinds" / name / "kind.toml"
+
+
 def _read_kind(name: str, templates: Path) -> Kind:
-    path = templates / "layer" / "kinds" / name / "kind.toml"
+    path = _toml_of(name, templates)
     table = read_toml(path)
     roles, body = table.pop("roles", []), table.pop("body", None)
     if not _holds(roles, dict, empty=body is not None):

@@ -59,7 +59,10 @@ def publish(plan: Plan) -> None:
     with _signals_deferred() as checkpoint, _Undo() as undo:
         with os_errors_of(JOURNAL):
             _make_folder((plan.root / JOURNAL).parent, undo)
-            journal = Journal(plan.root)
+            # A new file can be made again if the power fails; one that is replaced or
+            # removed cannot, so that such a run waits for the disk.
+            durable = any(change.before is not None for change in changes)
+            journal = Journal(plan.root, durable=durable)
             undo.add(journal.close)
         files = []
         for change in changes:
@@ -217,8 +220,9 @@ def _write_temporary(path: Path, data: bytes, mode: int | None, undo: _Undo) -> 
     with path.open("xb") as file:
         undo.add(lambda: path.unlink(missing_ok=True))
         file.write(data)
-        file.flush()
-        os.fsync(file.fileno())
+        if mode is not None:  # it takes the place of a file
+            file.flush()
+            os.fsync(file.fileno())
     if mode is not None:
         path.chmod(mode)
 
