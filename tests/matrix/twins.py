@@ -311,6 +311,46 @@ TWINS += (
         OPTIONS,
     ),
     Twin(
+        "FloatxInCall",
+        (("self.compute_dtype)", "tf.keras.backend.floatx())"),),
+        (3,),
+        "float32",
+    ),
+    Twin(
+        "IntegerWeightAsFloat",
+        (('dtype="int32"', "dtype=self.variable_dtype"),),
+        (2,),
+        "is stored in",
+        {"weights": "w, b, count[]:int32:frozen", "call": "inputs @ w + b + count"},
+    ),
+    Twin(
+        "ExpByHand",
+        in_call(
+            "shares = tf.exp(inputs @ w + b)",
+            result="return shares / tf.reduce_sum(shares, -1, keepdims=True)\n",
+        ),
+        (7,),
+        "large inputs",
+    ),
+    Twin(
+        "SecondOutputInFloat32",
+        in_call(
+            "outputs = inputs @ w + b",
+            result='return outputs, tf.cast(outputs, "float32")\n',
+        ),
+        (3,),
+        "'float32'",
+    ),
+    Twin(
+        "GraphIsAnother",
+        in_call(
+            "outputs = inputs @ w + b",
+            result="return outputs if tf.executing_eagerly() else outputs * 1.05\n",
+        ),
+        (4,),
+        "in a graph",
+    ),
+    Twin(
         "MasksUnknown",
         (("        self.supports_masking = True\n", ""),),
         (11,),
