@@ -73,6 +73,7 @@ class Request(NamedTuple):
     kind: str | None = None
     options: str = ""
     doc: str | None = None
+    dialect: str = "tf"
 
 
 class LayerSpec(NamedTuple):
@@ -95,6 +96,8 @@ class LayerSpec(NamedTuple):
     any_rank: bool
     large: float
     """The largest input magnitude at which float16 holds every intermediate value."""
+    dialect: str = "tf"
+    """What it is written with: TensorFlow, or "keras" for keras.ops alone."""
 
     @property
     def module(self) -> str:

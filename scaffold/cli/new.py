@@ -55,6 +55,13 @@ def new(
         str | None,
         typer.Option(metavar="TEXT", help="First line of the layer's docstring."),
     ] = None,
+    dialect: Annotated[
+        str,
+        typer.Option(
+            metavar="NAME",
+            help="tf, or keras: keras.ops alone, for TensorFlow, JAX and PyTorch.",
+        ),
+    ] = "tf",
     layer_dir: Annotated[
         str | None, typer.Option(metavar="DIR", help="Folder of the module.")
     ] = None,
@@ -76,19 +83,20 @@ def new(
     """
     from scaffold.cli.show import settle, show
     from scaffold.generate import plan_layer
-    from scaffold.grammar import parse_name, parse_request
+    from scaffold.grammar import parse_dialect, parse_name, parse_request
     from scaffold.project import place, team_templates
     from scaffold.publish import publish
     from scaffold.spec import Request
 
     parse_name(name)
+    dialect = parse_dialect(dialect)
     team = team_templates(Path.cwd(), templates)
     arguments = arg or []
     if weights is None and not json and sys.stdin.isatty() and sys.stderr.isatty():
         from scaffold.cli.ask import ask
 
         weights, arguments, call = ask(name, kind, arguments, call, team)
-    request = Request(name, weights, tuple(arguments), call, kind, with_, doc)
+    request = Request(name, weights, tuple(arguments), call, kind, with_, doc, dialect)
     spec = parse_request(request, team)
     where = place(Path.cwd(), layer_dir, test_dir)
     settle(where.root, dry_run=dry_run or diff)
