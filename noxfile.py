@@ -22,6 +22,7 @@ nox.options.sessions = [
     "matrix(keras3)",
     "matrix(tf_keras)",
     "matrix(tf215)",
+    "dialect(jax)",
 ]
 
 # The smaller wheel, where there is one.
@@ -39,6 +40,13 @@ KERAS: dict[str, tuple[list[str], dict[str, str]]] = {
 }
 
 
+BACKENDS = {
+    "tensorflow": [f"{TENSORFLOW}==2.21.*"],
+    "jax": ["jax>=0.10"],
+    "torch": ["torch>=2.13"],
+}
+
+
 @nox.session
 def lint(session: nox.Session) -> None:
     """Format, lint and types."""
@@ -52,7 +60,14 @@ def lint(session: nox.Session) -> None:
 def unit(session: nox.Session) -> None:
     """All tests that need no TensorFlow; the install has none."""
     session.install(".[test]")
-    session.run("pytest", "-n", "auto", "-m", "not tensorflow", *session.posargs)
+    session.run(
+        "pytest",
+        "-n",
+        "auto",
+        "-m",
+        "not tensorflow and not keras_dialect",
+        *session.posargs,
+    )
 
 
 @nox.session
@@ -62,6 +77,15 @@ def matrix(session: nox.Session, keras: str) -> None:
     packages, environment = KERAS[keras]
     session.install(".[test]", *packages)
     session.run("pytest", "-m", "tensorflow", *session.posargs, env=environment)
+
+
+@nox.session
+@nox.parametrize("backend", [nox.param(name, id=name) for name in BACKENDS])
+def dialect(session: nox.Session, backend: str) -> None:
+    """Generated layers of the keras dialect on one backend."""
+    session.install(".[test]", "keras==3.15.*", "numpy", *BACKENDS[backend])
+    environment = {"KERAS_BACKEND": backend}
+    session.run("pytest", "-m", "keras_dialect", *session.posargs, env=environment)
 
 
 @nox.session

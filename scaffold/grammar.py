@@ -14,7 +14,15 @@ from scaffold.call import Analysis, analyse, parse_call
 from scaffold.errors import MplayerError, nearest
 from scaffold.functions import ACTIVATIONS
 from scaffold.initializers import parse_initializer, require_initializable
-from scaffold.kinds import BY_WEIGHTS, Body, Kind, load_kind, templates_dir
+from scaffold.kinds import (
+    BY_WEIGHTS,
+    DIALECTS,
+    Body,
+    Kind,
+    in_dialect,
+    load_kind,
+    templates_dir,
+)
 from scaffold.names import parse_name, require_ascii, require_variable_name
 from scaffold.spec import (
     Argument,
@@ -38,6 +46,7 @@ __all__ = [
     "parse_argument",
     "parse_arguments",
     "parse_call",
+    "parse_dialect",
     "parse_doc",
     "parse_name",
     "parse_options",
@@ -100,6 +109,7 @@ def parse(
     kind: str | None = None,
     options: str | Sequence[str] = (),
     doc: str | None = None,
+    dialect: str = "tf",
     team: Path | None = None,
 ) -> LayerSpec:
     """Returns the layer that these texts describe.
@@ -112,6 +122,7 @@ def parse(
         kind: A name in the catalogue; None: the first whose roles fit the weights.
         options: Some of `regularizers` and `constraints`, or a text that lists them.
         doc: The first line of the class docstring.
+        dialect: `tf`, or `keras` for a layer that runs on every backend of Keras.
         team: A team's folder of templates, whose kinds come before ours.
 
     Returns:
@@ -121,7 +132,9 @@ def parse(
         MplayerError: If there is none, with the value, its flag and a way out.
     """
     class_name = parse_name(name)
+    dialect = parse_dialect(dialect)
     chosen = load_kind(kind, team) if kind is not None else None
+    chosen = chosen and in_dialect(chosen, dialect, team)
     chosen_options = parse_options(options)
     declared = list(parse_arguments(arguments))
     if weights is None and chosen is None:
@@ -130,6 +143,7 @@ def parse(
     kinds = [load_kind(name, team) for name in BY_WEIGHTS]
     with_call = call is not None
     chosen = chosen or _kind_for(texts, kinds, with_call=with_call)
+    chosen = in_dialect(chosen, dialect, team)
     if chosen.body is not None:
         _require_body(chosen, texts, declared, call)
     if weights is None or chosen.body is not None:
@@ -140,6 +154,8 @@ def parse(
         _specified(text, (chosen, *kinds), with_call=with_call) for text in texts
     ]
     all_arguments = _with_sizes(specified, declared)
+    if call is not None and dialect == "keras":
+        _require_operators(call, all_arguments)
     _require_distinct(specified, all_arguments, chosen_options)
     if chosen.body is not None:
         analysis = _analysis(chosen.body, specified, chosen.large)
@@ -166,6 +182,7 @@ def parse(
         output_shape=analysis.output_shape,
         any_rank=analysis.any_rank,
         large=analysis.large,
+        dialect=dialect,
     )
 
 
@@ -187,7 +204,23 @@ def parse_request(request: Request, team: Path | None = None) -> LayerSpec:
         kind=request.kind,
         options=request.options,
         doc=request.doc,
+        dialect=request.dialect,
         team=team,
+    )
+
+
+def parse_dialect(text: str) -> str:
+    """Returns the dialect of this name.
+
+    Raises:
+        MplayerError: If there is none.
+    """
+    name = text.strip()
+    if name in DIALECTS:
+        return name
+    raise MplayerError(
+        f"--dialect: there is no dialect {text!r}.{nearest(name, DIALECTS)} Take one of"
+        f" {' and '.join(DIALECTS)}."
     )
 
 
@@ -640,6 +673,35 @@ def _require_body(
                 f"--arg: {argument.name!r} is a {mine.type} in the kind {kind.name!r}."
                 f" Write '{argument.name}:{mine.type}'."
             )
+
+
+def _require_operators(call: str, arguments: Sequence[Argument]) -> None:
+    """Refuses what the keras dialect does not take in a call: all functions but ours.
+
+    The call is interpreted by what TensorFlow's functions do; those of `keras.ops` are
+    others here and there.
+    """
+    import ast
+
+    activations = {a.name for a in arguments if a.type == "activation"}
+    for node in ast.walk(parse_call(call)):
+        if not isinstance(node, ast.Attribute) and not (
+            isinstance(node, ast.Call)
+            and isinstance(node.func, ast.Name)
+            and node.func.id not in activations
+        ):
+            continue
+        function = ast.unparse(node if isinstance(node, ast.Attribute) else node.func)
+        reason = (
+            "use keras.ops; tf. is the tf dialect"
+            if function.startswith("tf.")
+            else "in the keras dialect a call has operators and activation(...) alone"
+        )
+        raise MplayerError(
+            f"--call: {function!r} cannot stand here: {reason}. Begin with operators,"
+            f" as in 'activation(inputs @ kernel + bias)', and put keras.ops into"
+            " `call` in the file; or take --dialect tf."
+        )
 
 
 def _require_roles(kind: Kind, texts: Sequence[WeightText]) -> None:

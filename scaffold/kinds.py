@@ -22,6 +22,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Collection
 
 ENTRY_POINTS = "mplayer.templates"
+DIALECTS = ("tf", "keras")
+"""What a layer can be written with: TensorFlow, or `keras.ops` alone."""
 BY_WEIGHTS = ("dense", "scale")
 """The kinds that weights alone can mean, as they are tried; others are named."""
 
@@ -41,6 +43,8 @@ class Role(NamedTuple):
     """In the weight grammar: `state`, or `int32:frozen`."""
     wide: bool = False
     """Whether it is read in at least float32, unrounded by autocast."""
+    tf_only: bool = False
+    """Whether the tf dialect alone has it: `keras.random` counts draws by itself."""
 
 
 class Body(NamedTuple):
@@ -78,6 +82,8 @@ class Kind(NamedTuple):
     """None: an expression over the weights, the default of `--call`."""
     help: Mapping[str, str] = MappingProxyType({})
     """What each argument is for, as the docstring says it."""
+    no_keras: str = ""
+    """Why it cannot be written with `keras.ops`, for the message that refuses it."""
 
     def role_of(self, weight: str) -> Role | None:
         """Returns the role that a weight of this name takes, if any."""
@@ -143,6 +149,45 @@ def load_kind(name: str, team: Path | None = None) -> Kind:
         f"--kind: there is no kind {name!r}.{nearest(name, known)} "
         f"The kinds are {', '.join(known)}."
     )
+
+
+def in_dialect(kind: Kind, dialect: str, team: Path | None = None) -> Kind:
+    """Returns a kind as it is in a dialect, with the roles that it has there.
+
+    Args:
+        kind: The kind.
+        dialect: One of `DIALECTS`.
+        team: A team's folder of templates.
+
+    Raises:
+        MplayerError: If the kind has no template in this dialect.
+    """
+    if dialect == "tf":
+        return kind
+    template = kind_template(kind, dialect, "layer.py.jinja")
+    folders = (team, kind.templates, templates_dir())
+    if not any((f / "layer" / template).is_file() for f in folders if f):
+        reason = (
+            f"cannot be written in the {dialect} dialect: {kind.no_keras}"
+            if kind.no_keras
+            else f"is not yet written in the {dialect} dialect"
+        )
+        raise MplayerError(
+            f"--dialect: the kind {kind.name!r} {reason}. Take --dialect tf, or another"
+            " kind: see mplayer kinds."
+        )
+    roles = tuple(role for role in kind.roles if not role.tf_only)
+    gone = {name for role in kind.roles if role.tf_only for name in role.names}
+    weights = [name.strip() for name in kind.weights.split(",")]
+    return kind._replace(
+        roles=roles, weights=", ".join(name for name in weights if name not in gone)
+    )
+
+
+def kind_template(kind: Kind, dialect: str, template: str) -> str:
+    """Returns where a kind has a template: that of the keras dialect in a folder."""
+    folder = "" if dialect == "tf" else f"{dialect}/"
+    return f"kinds/{kind.name}/{folder}{template}"
 
 
 def _kinds_in(folder: Path | None) -> tuple[str, ...]:

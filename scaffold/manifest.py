@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from scaffold.spec import LayerSpec
 
-_KEYS = ("name", "weights", "arguments", "call", "kind", "with", "doc")
+_KEYS = ("name", "weights", "arguments", "call", "kind", "with", "doc", "dialect")
 
 
 def read_manifest(
@@ -95,6 +95,7 @@ def _layer(
         kind=table.get("kind"),
         options=table.get("with", ""),
         doc=table.get("doc"),
+        dialect=table.get("dialect", "tf"),
     )
     try:
         return request, parse_request(request, team)

@@ -227,6 +227,9 @@ def _dumped(record: Record) -> str:
     import json
 
     request = record.request._asdict()
+    if record.request.dialect == "tf":
+        # As in the records of an mplayer that knew no other.
+        del request["dialect"]
     table = {
         "format": FORMAT,
         "mplayer": record.version,
@@ -263,10 +266,11 @@ def _read(root: Path, path: PurePosixPath) -> Record:
 
 
 def _loaded(table: dict[str, Any], key: PurePosixPath) -> Record:
+    table = {"dialect": "tf", **table}
     request: dict[str, Any] = {name: table[name] for name in Request._fields}
     request["arguments"] = tuple(map(_text, request["arguments"]))
     for name in {*request} - {"arguments"}:
-        if request[name] is not None or name in ("name", "options"):
+        if request[name] is not None or name in ("name", "options", "dialect"):
             _text(request[name])
     parts = {
         part: Generated(_inside(table[part]["path"]), _text(table[part]["sha256"]))

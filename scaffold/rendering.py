@@ -7,7 +7,7 @@ import re
 from typing import TYPE_CHECKING, NamedTuple
 
 from scaffold.errors import MplayerError
-from scaffold.kinds import load_kind, templates_dir
+from scaffold.kinds import in_dialect, kind_template, load_kind, templates_dir
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -22,6 +22,8 @@ WIDTH = 88
 # What the generated test makes layers with: unlike each other, so that a swap shows.
 TEST_SIZES = {"in": 5, "axis_1": 4, "axis_2": 6, "axis_3": 7}
 TEST_SIZE, OTHER_SIZE = 3, 2
+_KERAS = {"tf": "tf.keras", "keras": "keras"}
+"""What a module of each dialect calls Keras."""
 _HALVES_AND_FLOATS = ("float16", "bfloat16", "float32", "float64")
 
 
@@ -84,7 +86,7 @@ def render(spec: LayerSpec, package: str = "", team: Path | None = None) -> Text
         MplayerError: If a line cannot be brought below 88 columns, or a template that
             is not ours fails.
     """
-    kind = load_kind(spec.kind, team)
+    kind = in_dialect(load_kind(spec.kind, team), spec.dialect, team)
     folders = dict.fromkeys(
         folder / "layer" for folder in (team, kind.templates, templates_dir()) if folder
     )
@@ -98,11 +100,17 @@ def render(spec: LayerSpec, package: str = "", team: Path | None = None) -> Text
         except Exception as error:
             raise _template_fault(template, tuple(folders), error) from error
 
-    module = rendered(f"kinds/{kind.name}/layer.py.jinja", _module_context(spec, kind))
-    own = f"kinds/{kind.name}/test_layer.py.jinja"
+    layer = kind_template(kind, spec.dialect, "layer.py.jinja")
+    module = rendered(layer, _module_context(spec, kind))
+    own = kind_template(kind, spec.dialect, "test_layer.py.jinja")
     has_own = any((folder / own).is_file() for folder in folders)
+    base = (
+        "keras/test_layer.py.jinja"
+        if spec.dialect == "keras"
+        else "test_layer.py.jinja"
+    )
     test = rendered(
-        own if has_own else "test_layer.py.jinja",
+        own if has_own else base,
         {**_test_context(spec, package), "role": _roles(spec, kind)},
     )
     return Texts(_fold(module), _fold(test), ours=len(folders) == 1)
@@ -186,6 +194,7 @@ def _environment(folders: tuple[Path, ...]) -> Environment:
 
 
 def _module_context(spec: LayerSpec, kind: Kind) -> dict[str, object]:
+    keras = _KERAS[spec.dialect]
     trainable = [weight for weight in spec.weights if weight.trainable]
     options = [
         option.removesuffix("s")
@@ -197,7 +206,7 @@ def _module_context(spec: LayerSpec, kind: Kind) -> dict[str, object]:
         for argument in spec.arguments
     ]
     for part in ("initializer", *options):
-        parameters += [_weight_parameter(weight, part) for weight in trainable]
+        parameters += [_weight_parameter(weight, part, keras) for weight in trainable]
     last = spec.input_shape[-1]
     reads_input_dim = any("in" in weight.shape for weight in spec.weights)
     sizes = {"in": "input_dim", **{a.name: f"self.{a.name}" for a in spec.arguments}}
@@ -236,7 +245,7 @@ def _module_context(spec: LayerSpec, kind: Kind) -> dict[str, object]:
             }.items()
         ),
         "example_shape": _tuple([2, *_test_shape(spec)]),
-        "initializer": _initializer_code,
+        "initializer": functools.partial(_initializer_code, keras=keras),
         "shape": lambda weight: _tuple([sizes.get(d, d) for d in weight.shape]),
         "dtype": _dtype_code,
     }
@@ -290,8 +299,9 @@ def _roles(spec: LayerSpec, kind: Kind) -> dict[str, Weight | None]:
 def _argument_parameter(argument: Argument, spec: LayerSpec, text: str) -> _Parameter:
     name, kept, serialized = argument.name, argument.name, f"self.{argument.name}"
     if argument.type == "activation":
-        kept = f"tf.keras.activations.get({name})"
-        serialized = f"tf.keras.activations.serialize(self.{name})"
+        keras = _KERAS[spec.dialect]
+        kept = f"{keras}.activations.get({name})"
+        serialized = f"{keras}.activations.serialize(self.{name})"
     kind = {
         "int": "Integer",
         "float": "Float",
@@ -320,13 +330,14 @@ def _argument_parameter(argument: Argument, spec: LayerSpec, text: str) -> _Para
     return _Parameter(name, text, signature, kept, serialized)
 
 
-def _weight_parameter(weight: Weight, part: str) -> _Parameter:
+def _weight_parameter(weight: Weight, part: str, keras: str) -> _Parameter:
     name = f"{weight.name}_{part}"
     default, text = "None", f"{part.capitalize()} of `{weight.name}`"
     if part == "initializer":
         text += f", of shape `{_shape_text(weight.shape, batch=False)}`"
         if weight.initializer.arguments:
-            code = _initializer_code(weight).removeprefix("tf.keras.initializers.")
+            code = _initializer_code(weight, keras)
+            code = code.removeprefix(f"{keras}.initializers.")
             text += f". Defaults to `None`, which means `{code}`"
         else:
             default = f'"{weight.initializer.name}"'
@@ -337,8 +348,8 @@ def _weight_parameter(weight: Weight, part: str) -> _Parameter:
         name=name,
         text=f"{text}.",
         signature=f"{name}: Any = {default}",
-        kept=f"tf.keras.{part}s.get({name})",
-        serialized=f"tf.keras.{part}s.serialize(self.{name})",
+        kept=f"{keras}.{part}s.get({name})",
+        serialized=f"{keras}.{part}s.serialize(self.{name})",
     )
 
 
@@ -397,13 +408,13 @@ def _dtype_code(weight: Weight) -> str:
     return "self.variable_dtype"
 
 
-def _initializer_code(weight: Weight) -> str:
+def _initializer_code(weight: Weight, keras: str) -> str:
     initializer: Initializer = weight.initializer
     if not initializer.arguments:
         return f'"{initializer.name}"'
     name = "".join(word.capitalize() for word in initializer.name.split("_"))
     arguments = ", ".join(f"{k}={_literal(v)}" for k, v in initializer.arguments)
-    return f"tf.keras.initializers.{name}({arguments})"
+    return f"{keras}.initializers.{name}({arguments})"
 
 
 def _input_spec(spec: LayerSpec, last: Dim) -> str:

@@ -78,6 +78,7 @@ class Request(NamedTuple):
     kind: str | None = None
     options: str = ""
     doc: str | None = None
+    dialect: str = "tf"
 
 
 class LayerSpec(NamedTuple):
@@ -100,6 +101,8 @@ class LayerSpec(NamedTuple):
     any_rank: bool
     large: float
     """The largest input magnitude at which float16 holds every intermediate value."""
+    dialect: str = "tf"
+    """What it is written with: TensorFlow, or "keras" for keras.ops alone."""
 
     @property
     def module(self) -> str:

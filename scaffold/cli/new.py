@@ -64,6 +64,13 @@ def new(
             "--from", metavar="FILE", help="Many layers, from a manifest: layers.toml."
         ),
     ] = None,
+    dialect: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NAME",
+            help="tf, or keras: keras.ops alone, for TensorFlow, JAX and PyTorch.",
+        ),
+    ] = None,
     layer_dir: Annotated[
         str | None, typer.Option(metavar="DIR", help="Folder of the module.")
     ] = None,
@@ -87,15 +94,26 @@ def new(
     from scaffold.generate import plan_layers
     from scaffold.project import place, team_templates
     from scaffold.publish import publish
+    from scaffold.spec import Request
 
     team = team_templates(Path.cwd(), templates)
     if from_ is not None:
         from scaffold.manifest import read_manifest
 
-        _require_alone(name, weights, arg, call, kind, with_, doc)
+        _require_alone(name, weights, arg, call, kind, with_, doc, dialect)
         layers = read_manifest(Path(from_), team)
     else:
-        layers = [_one(name, weights, arg or [], call, kind, with_, doc, team, json)]
+        asked = Request(
+            name or "",
+            weights,
+            tuple(arg or ()),
+            call,
+            kind,
+            with_,
+            doc,
+            dialect or "tf",
+        )
+        layers = [_one(asked, team, quiet=json)]
     where = place(Path.cwd(), layer_dir, test_dir)
     settle(where.root, dry_run=dry_run or diff)
     plan = plan_layers(layers, where, team=team, force=force)
@@ -124,35 +142,29 @@ def new(
 
 
 def _one(
-    name: str | None,
-    weights: str | None,
-    arguments: list[str],
-    call: str | None,
-    kind: str | None,
-    options: str,
-    doc: str | None,
-    team: Path | None,
-    quiet: bool,
+    asked: "Request", team: Path | None, *, quiet: bool
 ) -> "tuple[Request, LayerSpec]":
     """Returns the one layer of a command line, asking for what it leaves out."""
     from scaffold.errors import MplayerError
     from scaffold.grammar import parse_name, parse_request
     from scaffold.kinds import load_kind
-    from scaffold.spec import Request
 
-    if name is None:
+    if not asked.name:
         raise MplayerError(
             "Which layer? Give its class, as in `mplayer new MyLayer`, or a manifest of"
             " many: --from layers.toml."
         )
-    parse_name(name)
+    parse_name(asked.name)
+    kind = asked.kind
     terminal = sys.stdin.isatty() and sys.stderr.isatty() and not quiet
-    if weights is None and terminal and not (kind and load_kind(kind, team).body):
+    if asked.weights is None and terminal and not (kind and load_kind(kind, team).body):
         from scaffold.cli.ask import ask
 
-        weights, arguments, call = ask(name, kind, arguments, call, team)
-    request = Request(name, weights, tuple(arguments), call, kind, options, doc)
-    return request, parse_request(request, team)
+        weights, arguments, call = ask(
+            asked.name, kind, asked.arguments, asked.call, team
+        )
+        asked = asked._replace(weights=weights, arguments=tuple(arguments), call=call)
+    return asked, parse_request(asked, team)
 
 
 def _require_alone(*given: object) -> None:

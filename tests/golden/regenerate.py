@@ -11,6 +11,7 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 from test_new import GOLDEN, GOLDEN_COMMANDS, mplayer
 
 commands = {name: ["new", *command] for name, command in GOLDEN_COMMANDS.items()}
+commands["keras_dialect"] = ["new", "MyLayer", "--weights", "w,b", "--dialect", "keras"]
 commands["acme-layers"] = ["init", "acme-layers"]
 for name, command in commands.items():
     folder = GOLDEN / name

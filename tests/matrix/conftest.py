@@ -61,6 +61,11 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="session")
 def outcomes(folder: Path) -> dict[str, Outcome]:
     """What happened to each pair, by the name of its module."""
+    return run_all(folder)
+
+
+def run_all(folder: Path) -> dict[str, Outcome]:
+    """Runs the tests of a folder in one pytest; returns what happened, by module."""
     report = folder / "report.xml"
     command = [sys.executable, "-m", "pytest", "-q", "--tb=short", "-n", "2"]
     command += ["--dist", "loadfile", "-p", "no:cacheprovider", f"--junitxml={report}"]
