@@ -348,7 +348,7 @@ TWINS += (
             result="return outputs if tf.executing_eagerly() else outputs * 1.05\n",
         ),
         (4,),
-        "in a graph",
+        "times as far from float64",
     ),
     Twin(
         "MasksUnknown",
