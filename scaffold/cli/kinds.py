@@ -107,8 +107,10 @@ def _eject(
     root, folder = ejected_to(Path.cwd(), templates)
     source = kind.templates / "layer" / "kinds" / name
     texts = {
-        folder / "layer" / "kinds" / name / file.name: file.read_text("utf-8")
-        for file in sorted(source.iterdir())
+        folder / "layer" / "kinds" / name / file.relative_to(source).as_posix(): (
+            file.read_text("utf-8")
+        )
+        for file in sorted(source.rglob("*"))
         if file.is_file()
     }
     settle(root, dry_run=dry_run or diff)
