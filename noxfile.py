@@ -22,7 +22,6 @@ nox.options.sessions = [
     "matrix(keras3)",
     "matrix(tf_keras)",
     "matrix(tf215)",
-    "dialect(jax)",
 ]
 
 # The smaller wheel, where there is one.
