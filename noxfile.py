@@ -22,6 +22,7 @@ nox.options.sessions = [
     "matrix(keras3)",
     "matrix(tf_keras)",
     "matrix(tf215)",
+    "dialect(jax)",
 ]
 
 # The smaller wheel, where there is one.
