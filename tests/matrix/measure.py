@@ -1,0 +1,181 @@
+"""Runs a generated layer, or the one of Keras, on the cases of its oracle.
+
+Used by the tests here and by `benchmarks/accuracy.py`.
+"""
+
+from __future__ import annotations
+
+import importlib
+import sys
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+from oracles import CASES, Array, Case, Result, answer, error
+
+from scaffold.grammar import parse
+from scaffold.kinds import BY_WEIGHTS, load_kind
+from scaffold.names import camel_case
+from scaffold.render import render
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from pathlib import Path
+
+POLICIES = (
+    "float32",
+    "mixed_float16",
+    "mixed_bfloat16",
+    "float64",
+    "float16",
+    "bfloat16",
+)
+EPSILON = {
+    "float16": 2.0**-10,
+    "bfloat16": 2.0**-7,
+    "float32": 2.0**-23,
+    "float64": 2.0**-52,
+}
+STATE = {"mean", "variance"}
+"""Weights that are kept in at least float32, whatever the policy."""
+
+
+def compute_dtype(policy: str) -> str:
+    return policy.removeprefix("mixed_")
+
+
+def imported(kind: str, folder: Path) -> type[Any]:
+    """The layer class of a kind as it comes, written to a folder and imported."""
+    arguments = {"weights": load_kind(kind).weights} if kind in BY_WEIGHTS else {}
+    spec = parse(f"Oracle{camel_case(kind)}", kind=kind, **arguments)
+    (folder / f"{spec.module}.py").write_text(render(spec).module, "utf-8")
+    sys.path.insert(0, str(folder))
+    try:
+        module = importlib.import_module(spec.module)
+    finally:
+        sys.path.remove(str(folder))
+    layer: type[Any] = getattr(module, spec.name)
+    return layer
+
+
+def float64(tensor: Any) -> Array:
+    import tensorflow as tf
+
+    return tf.cast(tensor, "float64").numpy()
+
+
+def rounded(value: Any, dtype: str) -> Any:
+    """A float array as the dtype has it, and all else as it is."""
+    import tensorflow as tf
+
+    if isinstance(value, np.ndarray) and value.dtype.kind == "f":
+        return float64(tf.cast(tf.constant(value), dtype))
+    return value
+
+
+def rounded_case(case: Case, policy: str) -> Case:
+    """The case with inputs and weights that the compute dtype holds."""
+    dtype = compute_dtype(policy)
+    wide = "float64" if dtype == "float64" else "float32"
+    weights = {
+        name: rounded(value, wide if name in STATE else dtype)
+        for name, value in case.weights.items()
+    }
+    return case._replace(
+        inputs=rounded(case.inputs, dtype),
+        weights=weights,
+        extra={name: rounded(value, dtype) for name, value in case.extra.items()},
+        upstream=rounded(case.upstream, dtype),
+    )
+
+
+def tensors(value: Any, policy: str) -> Any:
+    import tensorflow as tf
+
+    if not isinstance(value, np.ndarray):
+        return value
+    floats = value.dtype.kind == "f"
+    return tf.cast(tf.constant(value), compute_dtype(policy)) if floats else value
+
+
+def put(layer: Any, weights: dict[str, Any]) -> None:
+    """Assigns weights by the path of their attribute."""
+    import tensorflow as tf
+
+    for path, value in weights.items():
+        *parents, name = path.split(".")
+        owner = layer
+        for parent in parents:
+            owner = getattr(owner, parent)
+        variable = getattr(owner, name)
+        variable.assign(tf.cast(value, variable.dtype))
+
+
+class Seen(NamedTuple):
+    """What a layer returned, and what it drew."""
+
+    result: Result
+    draws: Array | None = None
+
+
+def run(made: type[Any], kind: str, case: Case, policy: str) -> Seen:
+    """Calls a new generated layer on a case that is rounded already."""
+    import tensorflow as tf
+
+    arguments = dict(case.arguments)
+    if kind == "wrapper":
+        units = case.weights["layer.bias"].shape[-1]
+        arguments["layer"] = tf.keras.layers.Dense(units, dtype=policy)
+    layer = made(**arguments, dtype=policy)
+    inputs = tf.constant(tensors(case.inputs, policy))
+    extra = {name: tensors(value, policy) for name, value in case.extra.items()}
+    if kind == "rnn-cell" and case.inputs.ndim > 2:
+        rnn = tf.keras.layers.RNN(layer, dtype=policy)
+        rnn(inputs)
+        put(layer, dict(case.weights))
+        return Seen({"outputs": float64(rnn(inputs))})
+    if kind == "rnn-cell":
+        extra["states"] = [extra["states"]]
+    layer(inputs, **extra)
+    put(layer, dict(case.weights))
+    draws = None
+    if case.reveals is not None:
+        draws = float64(layer(tensors(case.reveals, policy), **extra))
+        put(layer, dict(case.weights))
+    with tf.GradientTape() as tape:
+        if case.upstream is not None:
+            tape.watch(inputs)
+        outputs = layer(inputs, **extra)
+    first = outputs[0] if isinstance(outputs, tuple) else outputs
+    assert tf.as_dtype(first.dtype).name == compute_dtype(policy)
+    result = {"outputs": float64(first)}
+    if case.upstream is not None:
+        upstream = tensors(case.upstream, policy)
+        result["gradient"] = float64(tape.gradient(first, inputs, upstream))
+    if layer.losses:
+        result["loss"] = float64(layer.losses[-1])
+    if kind == "stats":
+        result |= {name: float64(getattr(layer, name)) for name in sorted(STATE)}
+    return Seen(result, draws)
+
+
+def epsilon_of(part: str, policy: str) -> float:
+    """That of the dtype in which a part is kept: float32 for state and losses at best."""
+    own = EPSILON[compute_dtype(policy)]
+    if part == "loss":
+        return max(own, EPSILON["float32"])
+    return min(own, EPSILON["float32"]) if part in STATE else own
+
+
+def errors(
+    kind: str, policy: str, runner: Callable[[Case], Seen | None]
+) -> Iterator[tuple[str, str, float]]:
+    """The error of each part of each case that the runner has an answer to."""
+    for case in CASES[kind]():
+        fed = rounded_case(case, policy)
+        seen = runner(fed)
+        if seen is None:
+            continue
+        right = answer(kind, fed, seen.draws)
+        for part, value in seen.result.items():
+            off = error(value, right[part], epsilon_of(part, policy))
+            yield case.name, part, off
