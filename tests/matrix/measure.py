@@ -13,7 +13,7 @@ import numpy as np
 from oracles import CASES, Array, Case, Result, answer, error
 
 from scaffold.grammar import parse
-from scaffold.kinds import BY_WEIGHTS, load_kind
+from scaffold.kinds import load_kind
 from scaffold.names import camel_case
 from scaffold.render import render
 
@@ -45,8 +45,9 @@ def compute_dtype(policy: str) -> str:
 
 def imported(kind: str, folder: Path) -> type[Any]:
     """The layer class of a kind as it comes, written to a folder and imported."""
-    arguments = {"weights": load_kind(kind).weights} if kind in BY_WEIGHTS else {}
-    spec = parse(f"Oracle{camel_case(kind)}", kind=kind, **arguments)
+    known = load_kind(kind)
+    texts: dict[str, Any] = {"weights": known.weights, "arguments": known.arguments}
+    spec = parse(f"Oracle{camel_case(kind)}", kind=kind, **texts)
     (folder / f"{spec.module}.py").write_text(render(spec).module, "utf-8")
     sys.path.insert(0, str(folder))
     try:
@@ -139,8 +140,10 @@ def run(made: type[Any], kind: str, case: Case, policy: str) -> Seen:
     put(layer, dict(case.weights))
     draws = None
     if case.reveals is not None:
+        # What the first call draws: the counter is set back for each.
+        layer.draws.assign(0)
         draws = float64(layer(tensors(case.reveals, policy), **extra))
-        put(layer, dict(case.weights))
+        layer.draws.assign(0)
     with tf.GradientTape() as tape:
         if case.upstream is not None:
             tape.watch(inputs)

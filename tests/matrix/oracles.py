@@ -98,10 +98,10 @@ ACTIVATIONS = {
 }
 
 
-def mean_of(x: Array, axis: int) -> Array:
-    """The mean, taken from the first value on, so that it is exact where all are equal."""
-    first = np.take(x, [0], axis)
-    return first + (x - first).mean(axis, keepdims=True)
+def centred(x: Array, axis: int) -> Array:
+    """Distances from the mean, which are exactly 0 where all values are equal."""
+    from_first = x - np.take(x, [0], axis)
+    return from_first - from_first.mean(axis, keepdims=True)
 
 
 def dense(
@@ -156,7 +156,7 @@ def augment(
     """
     if not training or draws is None:
         return {"outputs": inputs}
-    outputs = np.empty_like(inputs)
+    outputs = np.empty(inputs.shape)
     for image, (x, seen) in enumerate(zip(inputs, draws, strict=True)):
         flipped = seen[0, 0, 0] > seen[0, -1, 0]
         outputs[image] = seen.min() * (np.flip(x, 1) if flipped else x)
@@ -297,9 +297,9 @@ def noise(inputs: Array, draws: Array | None = None, training: bool = False) -> 
 
 def norm(inputs: Array, gamma: Array, beta: Array, epsilon: float = 1e-6) -> Result:
     """Ba, Kiros, Hinton 2016, eq. 3 and 4, with an epsilon below the root."""
-    centred = inputs - mean_of(inputs, -1)
-    deviation = np.sqrt((centred**2).mean(-1, keepdims=True) + epsilon)
-    return {"outputs": gamma / deviation * centred + beta}
+    distance = centred(inputs, -1)
+    deviation = np.sqrt((distance**2).mean(-1, keepdims=True) + epsilon)
+    return {"outputs": gamma / deviation * distance + beta}
 
 
 def pool(inputs: Array, mask: Array | None = None) -> Result:
@@ -308,7 +308,7 @@ def pool(inputs: Array, mask: Array | None = None) -> Result:
     for row, x in enumerate(inputs):
         kept = x if mask is None else x[mask[row]]
         if len(kept):
-            outputs[row] = mean_of(kept, 0)[0]
+            outputs[row] = kept[0] - centred(kept, 0)[0]
     return {"outputs": outputs}
 
 
@@ -401,14 +401,15 @@ def stats(
 ) -> Result:
     """Ioffe and Szegedy 2015, algorithm 1, with moving averages for inference."""
     new_mean, new_variance = mean, variance
+    distance = inputs - mean
     if training:
         x = inputs.reshape(-1, inputs.shape[-1])
-        batch_mean = mean_of(x, 0)[0]
-        batch_variance = ((x - batch_mean) ** 2).mean(0)
+        distance = centred(x, 0)
+        batch_mean, batch_variance = x[0] - distance[0], (distance**2).mean(0)
         new_mean = momentum * mean + (1 - momentum) * batch_mean
         new_variance = momentum * variance + (1 - momentum) * batch_variance
-        mean, variance = batch_mean, batch_variance
-    outputs = gamma * (inputs - mean) / np.sqrt(variance + epsilon) + beta
+        distance, variance = distance.reshape(inputs.shape), batch_variance
+    outputs = gamma * distance / np.sqrt(variance + epsilon) + beta
     return {"outputs": outputs, "mean": new_mean, "variance": new_variance}
 
 
@@ -514,7 +515,7 @@ def activation_cases() -> list[Case]:
 def attention_cases() -> list[Case]:
     size, heads, head = 16, 2, 8
     names = ("query", "key", "value")
-    weights = {n: fan(i, size, heads, head) * 4 for i, n in enumerate(names, 2)}
+    weights = {n: normal(i, size, heads, head) / 4 for i, n in enumerate(names, 2)}
     weights = {**weights, "output_kernel": fan(5, heads, head, size)}
     shape = {"heads": heads, "size": head}
     x, keep = normal(1, 4, 12, size), normal(6, 4, 12) > 0
@@ -531,7 +532,7 @@ def attention_cases() -> list[Case]:
         Case("masked", x, weights, shape, {"mask": keep}),
         Case("causal, masked", x, weights, {**shape, "causal": True}, {"mask": keep}),
         Case("x300", 300 * units[None], exact, shape),
-        Case("x300, masked", 300 * units[[0] * 4], exact, shape, {"mask": keep}),
+        Case("x300, masked", np.stack([300 * units] * 4), exact, shape, {"mask": keep}),
         Case("top", TOP * units[None], exact, shape),
         Case("zeros", 0 * x, weights, shape),
         Case("long", normal(7, 1, 1500, size), weights, shape),
@@ -542,16 +543,16 @@ def attention_cases() -> list[Case]:
 def augment_cases() -> list[Case]:
     shape = (16, 3, 4, 2)
     shown = np.broadcast_to(np.array([1.0, 1, 2, 2])[:, None], shape)
-    on, draws = {"training": True}, {"draws": np.asarray(0)}
+    on: dict[str, Any] = {"training": True}
     images = np.random.default_rng(1).integers(0, 256, shape)
     return [
-        Case("inference", normal(1, *shape), draws),
+        Case("inference", normal(1, *shape)),
         *(
-            Case(name, x, draws, {}, on, None, shown)
+            Case(name, x, {}, {}, on, None, shown)
             for name, x in sized(shape, 300).items()
         ),
-        Case("bytes", images.astype("uint8"), draws, {}, on, None, shown),
-        Case("top", near_top(1, *shape), draws, {"strength": 0.05}, on, None, shown),
+        Case("bytes", images.astype("uint8"), {}, {}, on, None, shown),
+        Case("top", near_top(1, *shape), {}, {"strength": 0.05}, on, None, shown),
     ]
 
 
@@ -597,16 +598,17 @@ def conv_depthwise_cases() -> list[Case]:
     weights = {"kernel": normal(2, 3, 3, 16, 1) / 3, "bias": normal(3, 16)}
     x = normal(1, 2, 9, 12, 16)
     shares = np.moveaxis(mixing(2, 3, 3, 1, 16), 3, 2)
-    # The first rows of a window sum to more than the largest float16, all of it to less.
-    rows = np.array([1.0, 0.5, -0.75])[:, None, None, None] / 3
-    passing = np.broadcast_to(3 * rows * [[[0.0]], [[1.0]], [[0.0]]], (3, 3, 16, 1))
+    # Two rows of a window may sum to more than the largest float16, all three to less.
+    rows = TOP * np.array([1, -1, 1, 1, -1, 1, 1, -1, 1.0])
+    column = np.zeros((3, 3, 16, 1))
+    column[:, 1] = 1
     return [
         *(Case(n, s, weights) for n, s in sized(x.shape, 300).items()),
-        Case("top", near_top(1, *x.shape), {"kernel": shares, "bias": 0 * normal(3, 16)}),
+        Case("top", near_top(1, *x.shape), {"kernel": shares, "bias": np.zeros(16)}),
         Case(
             "top, passing",
-            np.broadcast_to(TOP * np.array([1.0, 0.9, 0.8, 0.7])[:, None], (2, 9, 4, 16)),
-            {"kernel": passing, "bias": 0 * normal(3, 16)},
+            np.broadcast_to(rows[:, None, None], (2, 9, 4, 16)),
+            {"kernel": column, "bias": np.zeros(16)},
         ),
     ]
 
@@ -689,12 +691,12 @@ def loss_cases() -> list[Case]:
 
 
 def noise_cases() -> list[Case]:
-    on, draws = {"training": True}, {"draws": np.asarray(0)}
+    on: dict[str, Any] = {"training": True}
     zeros = np.zeros((32, 48))
     return [
-        Case("inference", normal(1, 32, 48), draws),
+        Case("inference", normal(1, 32, 48)),
         *(
-            Case(name, x, draws, {"stddev": 0.5}, on, None, zeros)
+            Case(name, x, {}, {"stddev": 0.5}, on, None, zeros)
             for name, x in sized((32, 48), 300, 1.2e4).items()
         ),
     ]
@@ -740,6 +742,7 @@ def position_cases() -> list[Case]:
         *(Case(name, x) for name, x in sizes),
         Case("odd size", normal(1, 2, 40, 15)),
         Case("top", near_top(1, 2, 40, 16)),
+        Case("another wave", normal(1, 2, 40, 16), {}, {"longest_wave": 333.3}),
         Case("long", np.zeros((1, 9000, 16))),
     ]
 
@@ -747,11 +750,14 @@ def position_cases() -> list[Case]:
 def quantize_cases() -> list[Case]:
     sizes = sized((32, 48), 300, 1.2e4)
     middles = np.arange(-24, 24) * 0.125
+    far = np.random.default_rng(3).integers(-200, 200, (32, 48)) + 0.2
     return [
         *(
             Case(name, x, {}, {}, {}, normal(2, *x.shape))
             for name, x in {**sizes, "middles": middles[None]}.items()
         ),
+        # Between two steps, where no rounding of the quotient makes it another one.
+        Case("of 0.3", 0.3 * far, {}, {"step": 0.3}, {}, normal(2, 32, 48)),
         Case("fine", normal(1, 32, 48), {}, {"step": 2.0**-6}, {}, normal(2, 32, 48)),
     ]
 
@@ -792,7 +798,6 @@ def sample_cases() -> list[Case]:
     weights = {
         "mean_kernel": fan(2, 48, 24),
         "variance_kernel": fan(3, 48, 24),
-        "draws": np.asarray(0),
     }
     on, shape, zeros = {"training": True}, {"units": 24}, np.zeros((32, 48))
     return [
