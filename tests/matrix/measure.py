@@ -5,6 +5,7 @@ Used by the tests here and by `benchmarks/accuracy.py`.
 
 from __future__ import annotations
 
+import functools
 import importlib
 import sys
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -18,23 +19,17 @@ from scaffold.names import camel_case
 from scaffold.render import render
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable
     from pathlib import Path
 
-POLICIES = (
-    "float32",
-    "mixed_float16",
-    "mixed_bfloat16",
-    "float64",
-    "float16",
-    "bfloat16",
-)
 EPSILON = {
     "float16": 2.0**-10,
     "bfloat16": 2.0**-7,
     "float32": 2.0**-23,
     "float64": 2.0**-52,
 }
+Errors = dict[tuple[str, str], float]
+"""By case and part, such as the outputs, or a gradient."""
 STATE = {"mean", "variance"}
 """Weights that are kept in at least float32, whatever the policy."""
 
@@ -161,6 +156,77 @@ def run(made: type[Any], kind: str, case: Case, policy: str) -> Seen:
     return Seen(result, draws)
 
 
+def keras_layer(kind: str, case: Case, policy: str) -> tuple[Any, list[str]] | None:
+    """The layer of Keras for the same job, if there is one, and its weights in order."""
+    from tensorflow import keras
+
+    layers, given = keras.layers, dict(case.arguments)
+    epsilon = {"norm": 1e-6, "stats": 1e-3}.get(kind)
+    activation = given.get("activation")
+    same: dict[str, Any] = {"padding": "same", "activation": activation}
+    same["dtype"] = policy
+    if kind == "dense":
+        layer = layers.Dense(given["units"], activation=activation, dtype=policy)
+        return layer, ["kernel", "bias"]
+    if kind == "activation":
+        return layers.PReLU(dtype=policy), ["slope"]
+    if kind == "attention":
+        heads, size = given["heads"], given["size"]
+        layer = layers.MultiHeadAttention(heads, size, use_bias=False, dtype=policy)
+        return layer, ["query", "key", "value", "output_kernel"]
+    if kind == "conv":
+        span, dilation = given.get("kernel_size", 3), given.get("dilation", 1)
+        layer = layers.Conv1D(given["filters"], span, dilation_rate=dilation, **same)
+        return layer, ["kernel", "bias"]
+    if kind == "conv-2d":
+        strides = given.get("strides", 1)
+        layer = layers.Conv2D(given["filters"], 3, strides=strides, **same)
+        return layer, ["kernel", "bias"]
+    if kind == "conv-depthwise":
+        return layers.DepthwiseConv2D(3, **same), ["kernel", "bias"]
+    if kind == "embedding":
+        layer = layers.Embedding(given["vocabulary"], given["units"], dtype=policy)
+        return layer, ["table"]
+    if kind == "norm":
+        layer = layers.LayerNormalization(epsilon=epsilon, dtype=policy)
+        return layer, ["gamma", "beta"]
+    if kind == "pool":
+        return layers.GlobalAveragePooling1D(dtype=policy), []
+    if kind == "resize":
+        factor = given.get("factor", 2)
+        layer = layers.UpSampling2D(factor, interpolation="bilinear", dtype=policy)
+        return layer, []
+    if kind == "stats":
+        layer = layers.BatchNormalization(epsilon=epsilon, dtype=policy)
+        return layer, ["gamma", "beta", "mean", "variance"]
+    return None
+
+
+def run_keras(kind: str, case: Case, policy: str) -> Seen | None:
+    """Calls the layer of Keras on a case that is rounded already, if there is one."""
+    import tensorflow as tf
+
+    found = keras_layer(kind, case, policy)
+    if found is None:
+        return None
+    layer, names = found
+    inputs = tf.constant(tensors(case.inputs, policy))
+    call = {name: tensors(value, policy) for name, value in case.extra.items()}
+    arguments = [inputs]
+    if kind == "attention":
+        arguments.append(inputs)
+        mask = call.pop("mask", None)
+        call["attention_mask"] = None if mask is None else mask[:, None]
+        call["use_causal_mask"] = case.arguments.get("causal", False)
+    layer(*arguments, **call)
+    for name, variable in zip(names, layer.weights, strict=True):
+        variable.assign(tf.cast(case.weights[name], variable.dtype))
+    result = {"outputs": float64(layer(*arguments, **call))}
+    if kind == "stats":
+        result |= dict(zip(sorted(STATE), map(float64, layer.weights[2:]), strict=True))
+    return Seen(result)
+
+
 def epsilon_of(part: str, policy: str) -> float:
     """That of the dtype in which a part is kept: float32 for state and losses at best."""
     own = EPSILON[compute_dtype(policy)]
@@ -169,10 +235,9 @@ def epsilon_of(part: str, policy: str) -> float:
     return min(own, EPSILON["float32"]) if part in STATE else own
 
 
-def errors(
-    kind: str, policy: str, runner: Callable[[Case], Seen | None]
-) -> Iterator[tuple[str, str, float]]:
+def errors(kind: str, policy: str, runner: Callable[[Case], Seen | None]) -> Errors:
     """The error of each part of each case that the runner has an answer to."""
+    found: Errors = {}
     for case in CASES[kind]():
         fed = rounded_case(case, policy)
         seen = runner(fed)
@@ -181,4 +246,32 @@ def errors(
         right = answer(kind, fed, seen.draws)
         for part, value in seen.result.items():
             off = error(value, right[part], epsilon_of(part, policy))
-            yield case.name, part, off
+            found[case.name, part] = off
+    return found
+
+
+class Meter:
+    """The errors of all kinds, each measured once in a process."""
+
+    def __init__(self, folder: Path) -> None:
+        """Layers are written to the folder."""
+        self.imported = functools.cache(functools.partial(imported, folder=folder))
+
+    @functools.cached_property
+    def ours(self) -> Callable[[str, str], Errors]:
+        """The errors of a generated kind under a policy."""
+
+        def measured(kind: str, policy: str) -> Errors:
+            made = self.imported(kind)
+            return errors(kind, policy, lambda case: run(made, kind, case, policy))
+
+        return functools.cache(measured)
+
+    @functools.cached_property
+    def keras(self) -> Callable[[str, str], Errors]:
+        """Those of the layer of Keras for the same job: none, where there is none."""
+
+        def measured(kind: str, policy: str) -> Errors:
+            return errors(kind, policy, lambda case: run_keras(kind, case, policy))
+
+        return functools.cache(measured)

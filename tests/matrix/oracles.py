@@ -7,6 +7,7 @@ the dtype that is tried, so that an error is the layer's own.
 
 from __future__ import annotations
 
+import functools
 import inspect
 import math
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -61,7 +62,9 @@ def error(seen: Array, right: Array, epsilon: float) -> float:
     if seen.shape != right.shape or not np.all(np.isfinite(seen)):
         return math.inf
     off, size = np.abs(seen - right), np.abs(right)
-    size = np.broadcast_to(size.max(-1, keepdims=True) if size.ndim else size, off.shape)
+    size = np.broadcast_to(
+        size.max(-1, keepdims=True) if size.ndim else size, off.shape
+    )
     if np.any(off[size == 0]):
         return math.inf
     share = np.divide(off, size, out=np.zeros_like(off), where=size > 0)
@@ -335,13 +338,10 @@ def resize(inputs: Array, factor: int = 2) -> Result:
     outputs = inputs
     for axis in (1, 2):
         size = outputs.shape[axis]
-        places = (2 * np.arange(size * factor) + 1 - factor) / (2 * factor)
+        # In parts of a pixel, so that places are exact.
+        middles, places = 2 * factor * np.arange(size), 2 * np.arange(size * factor)
         outputs = np.apply_along_axis(
-            lambda line, places, size: np.interp(places, np.arange(size), line),
-            axis,
-            outputs,
-            places,
-            size,
+            functools.partial(np.interp, places + 1 - factor, middles), axis, outputs
         )
     return {"outputs": outputs}
 
@@ -519,8 +519,9 @@ def attention_cases() -> list[Case]:
     weights = {**weights, "output_kernel": fan(5, heads, head, size)}
     shape = {"heads": heads, "size": head}
     x, keep = normal(1, 4, 12, size), normal(6, 4, 12) > 0
-    keep[0], keep[1] = False, True
-    keep[2] = np.arange(12) == 7
+    keep[:, 0], keep[1] = True, True
+    keep[2] = np.arange(12) == 0
+    whole = keep & [[False], [True], [True], [True]]
     # Each step is another unit, so that it attends to its equals alone: the scores of
     # these are far above the largest float16, and exact, as the kernels are.
     units = np.eye(size)[np.arange(12) % 8]
@@ -533,6 +534,7 @@ def attention_cases() -> list[Case]:
         Case("causal, masked", x, weights, {**shape, "causal": True}, {"mask": keep}),
         Case("x300", 300 * units[None], exact, shape),
         Case("x300, masked", np.stack([300 * units] * 4), exact, shape, {"mask": keep}),
+        Case("masked whole", x, weights, shape, {"mask": whole}),
         Case("top", TOP * units[None], exact, shape),
         Case("zeros", 0 * x, weights, shape),
         Case("long", normal(7, 1, 1500, size), weights, shape),
@@ -616,7 +618,9 @@ def conv_depthwise_cases() -> list[Case]:
 def embedding_cases() -> list[Case]:
     arguments = {"vocabulary": 70_001, "units": 8}
     weights = {"table": normal(2, 70_001, 8)}
-    ids = np.array([[0, 1, 255, 257], [2047, 2049, 4099, 65_537], [70_000, 3, 3, 69_999]])
+    ids = np.array(
+        [[0, 1, 255, 257], [2047, 2049, 4099, 65_537], [70_000, 3, 3, 69_999]]
+    )
     return [
         Case("ids", ids, weights, arguments),
         Case("masked", ids, weights, {**arguments, "mask_zero": True}),
@@ -721,7 +725,8 @@ def norm_cases() -> list[Case]:
 
 def pool_cases() -> list[Case]:
     x, keep = normal(1, 4, 12, 16), normal(6, 4, 12) > 0
-    keep[0], keep[1] = False, True
+    keep[:, 0], keep[1] = True, True
+    whole = keep & [[False], [True], [True], [True]]
     padding = np.where(keep[..., None], x, np.inf)
     long = np.full((1, 70_000, 4), 300.3)
     some = {"mask": np.arange(70_000)[None] % 3 > 0}
@@ -729,6 +734,7 @@ def pool_cases() -> list[Case]:
         *(Case(n, s) for n, s in sized(x.shape, 300).items()),
         Case("top", near_top(1, *x.shape)),
         Case("masked", x, {}, {}, {"mask": keep}),
+        Case("masked whole", x, {}, {}, {"mask": whole}),
         Case("infinite padding", padding, {}, {}, {"mask": keep}),
         Case("long", long),
         Case("long, varied", 100 + normal(1, 1, 70_000, 4)),
@@ -781,9 +787,13 @@ def rnn_cell_cases() -> list[Case]:
         "bias": normal(4, 2, 24),
     }
     shape, states = {"units": 24}, np.tanh(normal(5, 32, 24))
-    sizes = sized((32, 16), 300).items()
+    sizes = sized((32, 16), 10).items()
+    # Far beyond where both functions are flat, and not by a difference of large terms.
+    flat = {**weights, "kernel": 2 * mixing(2, 2, 16, 24)}
+    sides = 300 * np.abs(normal(1, 32, 16)) * signs(32, 1)
     return [
         *(Case(name, x, weights, shape, {"states": states}) for name, x in sizes),
+        Case("x300", sides, flat, shape, {"states": states}),
         Case(
             "200 steps",
             normal(1, 4, 200, 16),
@@ -812,7 +822,11 @@ def sample_cases() -> list[Case]:
 def stats_cases() -> list[Case]:
     state = {"mean": normal(2, 48), "variance": np.exp(normal(3, 48))}
     weights = {**state, "gamma": normal(4, 48), "beta": normal(5, 48)}
-    large = {**weights, "mean": 300 * state["mean"], "variance": 9e4 * state["variance"]}
+    large = {
+        **weights,
+        "mean": 300 * state["mean"],
+        "variance": 9e4 * state["variance"],
+    }
     on = {"training": True}
     constant = np.broadcast_to(300.3 + np.arange(48.0) / 3, (33, 48))
     return [
