@@ -19,7 +19,7 @@ from scaffold.names import camel_case
 from scaffold.render import render
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
     from pathlib import Path
 
 EPSILON = {
@@ -156,72 +156,60 @@ def run(made: type[Any], kind: str, case: Case, policy: str) -> Seen:
     return Seen(result, draws)
 
 
-def keras_layer(kind: str, case: Case, policy: str) -> tuple[Any, list[str]] | None:
-    """The layer of Keras for the same job, if there is one, and its weights in order."""
-    from tensorflow import keras
-
-    layers, given = keras.layers, dict(case.arguments)
-    epsilon = {"norm": 1e-6, "stats": 1e-3}.get(kind)
-    activation = given.get("activation")
-    same: dict[str, Any] = {"padding": "same", "activation": activation}
-    same["dtype"] = policy
-    if kind == "dense":
-        layer = layers.Dense(given["units"], activation=activation, dtype=policy)
-        return layer, ["kernel", "bias"]
-    if kind == "activation":
-        return layers.PReLU(dtype=policy), ["slope"]
-    if kind == "attention":
-        heads, size = given["heads"], given["size"]
-        layer = layers.MultiHeadAttention(heads, size, use_bias=False, dtype=policy)
-        return layer, ["query", "key", "value", "output_kernel"]
-    if kind == "conv":
-        span, dilation = given.get("kernel_size", 3), given.get("dilation", 1)
-        layer = layers.Conv1D(given["filters"], span, dilation_rate=dilation, **same)
-        return layer, ["kernel", "bias"]
-    if kind == "conv-2d":
-        strides = given.get("strides", 1)
-        layer = layers.Conv2D(given["filters"], 3, strides=strides, **same)
-        return layer, ["kernel", "bias"]
-    if kind == "conv-depthwise":
-        return layers.DepthwiseConv2D(3, **same), ["kernel", "bias"]
-    if kind == "embedding":
-        layer = layers.Embedding(given["vocabulary"], given["units"], dtype=policy)
-        return layer, ["table"]
-    if kind == "norm":
-        layer = layers.LayerNormalization(epsilon=epsilon, dtype=policy)
-        return layer, ["gamma", "beta"]
-    if kind == "pool":
-        return layers.GlobalAveragePooling1D(dtype=policy), []
-    if kind == "resize":
-        factor = given.get("factor", 2)
-        layer = layers.UpSampling2D(factor, interpolation="bilinear", dtype=policy)
-        return layer, []
-    if kind == "stats":
-        layer = layers.BatchNormalization(epsilon=epsilon, dtype=policy)
-        return layer, ["gamma", "beta", "mean", "variance"]
-    return None
+def keras_layers(given: Mapping[str, Any]) -> dict[str, tuple[str, list[str], Any]]:
+    """By kind the layer of Keras for the same job, its weights in order, its arguments."""
+    affine, same = ["kernel", "bias"], {"padding": "same"}
+    activation = {"activation": given.get("activation")}
+    taps = {**activation, **same, "kernel_size": given.get("kernel_size", 3)}
+    dilation, strides = given.get("dilation", 1), given.get("strides", 1)
+    filters, units = given.get("filters"), given.get("units")
+    heads = {"num_heads": given.get("heads"), "key_dim": given.get("size")}
+    table = {"input_dim": given.get("vocabulary"), "output_dim": units}
+    factor = {"size": given.get("factor", 2), "interpolation": "bilinear"}
+    return {
+        "dense": ("Dense", affine, {**activation, "units": units}),
+        "activation": ("PReLU", ["slope"], {}),
+        "attention": (
+            "MultiHeadAttention",
+            ["query", "key", "value", "output_kernel"],
+            {**heads, "use_bias": False},
+        ),
+        "conv": (
+            "Conv1D",
+            affine,
+            {**taps, "filters": filters, "dilation_rate": dilation},
+        ),
+        "conv-2d": ("Conv2D", affine, {**taps, "filters": filters, "strides": strides}),
+        "conv-depthwise": ("DepthwiseConv2D", affine, taps),
+        "embedding": ("Embedding", ["table"], table),
+        "norm": ("LayerNormalization", ["gamma", "beta"], {"epsilon": 1e-6}),
+        "pool": ("GlobalAveragePooling1D", [], {}),
+        "resize": ("UpSampling2D", [], factor),
+        "stats": ("BatchNormalization", ["gamma", "beta", "mean", "variance"], {}),
+    }
 
 
 def run_keras(kind: str, case: Case, policy: str) -> Seen | None:
     """Calls the layer of Keras on a case that is rounded already, if there is one."""
     import tensorflow as tf
 
-    found = keras_layer(kind, case, policy)
-    if found is None:
+    known = keras_layers(case.arguments)
+    if kind not in known:
         return None
-    layer, names = found
+    name, weights, arguments = known[kind]
+    layer = getattr(tf.keras.layers, name)(**arguments, dtype=policy)
     inputs = tf.constant(tensors(case.inputs, policy))
     call = {name: tensors(value, policy) for name, value in case.extra.items()}
-    arguments = [inputs]
+    both = [inputs]
     if kind == "attention":
-        arguments.append(inputs)
+        both.append(inputs)
         mask = call.pop("mask", None)
         call["attention_mask"] = None if mask is None else mask[:, None]
         call["use_causal_mask"] = case.arguments.get("causal", False)
-    layer(*arguments, **call)
-    for name, variable in zip(names, layer.weights, strict=True):
+    layer(*both, **call)
+    for name, variable in zip(weights, layer.weights, strict=True):
         variable.assign(tf.cast(case.weights[name], variable.dtype))
-    result = {"outputs": float64(layer(*arguments, **call))}
+    result = {"outputs": float64(layer(*both, **call))}
     if kind == "stats":
         result |= dict(zip(sorted(STATE), map(float64, layer.weights[2:]), strict=True))
     return Seen(result)

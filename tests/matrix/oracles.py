@@ -10,14 +10,14 @@ from __future__ import annotations
 import functools
 import inspect
 import math
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 import numpy as np
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-Array = np.ndarray
+Array: TypeAlias = "np.ndarray[Any, Any]"
 Result = dict[str, Array]
 TOP = 6e4
 """Near the largest float16, 65504."""
