@@ -96,3 +96,4 @@ def benchmark(session: nox.Session) -> None:
     session.install(".[test,benchmark]", *KERAS["keras3"][0])
     session.run("python", "benchmarks/start_up.py")
     session.run("python", "benchmarks/matrix.py")
+    session.run("python", "benchmarks/accuracy.py")
