@@ -1,9 +1,9 @@
-"""Prints the largest error of every kind, under every policy, beside the layer of Keras.
+"""Prints the largest error of every kind and policy, beside that of the layer of Keras.
 
 The judge is NumPy's float64, from the formula, on inputs of `tests/matrix/oracles.py`;
-inputs and weights are rounded first. Errors are in epsilons of the compute dtype, of the
-largest value in a row: half an epsilon is the rounding of the result. `inf` is what is
-no number, infinite, or not 0 where it should be; `-` is a job that no layer of Keras has.
+inputs and weights are rounded first. Errors are in epsilons of the compute dtype, of
+the largest value in a row: half an epsilon is the rounding of the result. `inf` is what
+is no number, infinite, or not 0 where it should be; `-` is what Keras has no layer for.
 
     pip install '.[tensorflow,test]'
     python benchmarks/accuracy.py
