@@ -121,3 +121,4 @@ def benchmark(session: nox.Session) -> None:
     session.run("python", "benchmarks/start_up.py")
     session.run("python", "benchmarks/matrix.py")
     session.run("python", "benchmarks/manifest.py")
+    session.run("python", "benchmarks/accuracy.py")

@@ -170,7 +170,7 @@ KIND_TWINS = (
         "GradientInFloat32",
         (
             (
-                "tf.cast(-self.rate, dy.dtype) * dy",
+                "-self.rate * dy",
                 '-self.rate * tf.cast(dy, "float32")',
             ),
         ),
@@ -195,7 +195,12 @@ KIND_TWINS = (
     twin(
         "pool",
         "PoolByProduct",
-        (("tf.where(counts, inputs, 0.0)", "inputs * tf.cast(counts, wide)"),),
+        (
+            (
+                "tf.where(counts, inputs - mean, 0.0)",
+                "(inputs - mean) * tf.cast(counts, wide)",
+            ),
+        ),
         "a product with the mask",
     ),
     twin(
