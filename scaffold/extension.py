@@ -49,11 +49,17 @@ class MplayerExtension(Extension):
         """Adds them to an environment."""
         super().__init__(environment)
         environment.globals["mplayer_version"] = __version__
-        for function in (
-            *(layer_module, layer_text, folder_name),
-            *(distribution, package, one_line, toml_string),
-        ):
-            environment.filters[function.__name__] = _reporting(function)
+        filters: dict[str, Callable[..., str]] = {
+            "layer_module": layer_module,
+            "layer_text": layer_text,
+            "folder_name": folder_name,
+            "distribution": require_distribution_name,
+            "package": require_package_name,
+            "one_line": one_line,
+            "toml_string": toml_string,
+        }
+        for name, function in filters.items():
+            environment.filters[name] = _reporting(function)
 
 
 def layer_module(name: str) -> str:
@@ -92,24 +98,6 @@ def folder_name(text: str) -> str:
     else:
         return text
     raise MplayerError(f"folder: {text!r} {fault}. Use a name such as 'my_layer'.")
-
-
-def distribution(text: str) -> str:
-    """Returns the name of a distribution, which is that of its repository too.
-
-    Raises:
-        MplayerError: If no distribution can have it.
-    """
-    return require_distribution_name(text)
-
-
-def package(text: str) -> str:
-    """Returns the name of a package.
-
-    Raises:
-        MplayerError: If a package cannot have it.
-    """
-    return require_package_name(text)
 
 
 def one_line(text: str, what: str) -> str:

@@ -11,6 +11,7 @@ ship kinds too, by an entry point of the group `mplayer.templates`.
 from __future__ import annotations
 
 import functools
+import os
 from collections.abc import Mapping
 from pathlib import Path
 from types import MappingProxyType
@@ -139,7 +140,7 @@ def load_kind(name: str, team: Path | None = None) -> Kind:
         MplayerError: If there is none, or its `kind.toml` is not what it should be.
     """
     for folder in (team, templates_dir()):
-        if folder and name.isascii() and _toml_of(name, folder).is_file():
+        if folder and _has_kind(name, folder):
             return _read_kind(name, folder)
     packaged = packaged_kinds()
     if name in packaged:
@@ -194,6 +195,13 @@ def _kinds_in(folder: Path | None) -> tuple[str, ...]:
     kinds = folder / "layer" / "kinds" if folder else None
     paths = kinds.glob("*/kind.toml") if kinds else ()
     return tuple(sorted(path.parent.name for path in paths))
+
+
+def _has_kind(name: str, templates: Path) -> bool:
+    """Whether a folder of templates has this very name: no path, no other case."""
+    kinds = templates / "layer" / "kinds"
+    names = os.listdir(kinds) if kinds.is_dir() else ()  # noqa: PTH208 -- names alone
+    return name in names and _toml_of(name, templates).is_file()
 
 
 def _toml_of(name: str, templates: Path) -> Path:

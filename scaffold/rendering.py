@@ -93,11 +93,11 @@ def render(spec: LayerSpec, package: str = "", team: Path | None = None) -> Text
     environment = _environment(tuple(folders))
 
     def rendered(template: str, context: Mapping[str, object]) -> str:
-        if len(folders) == 1:
-            return environment.get_template(template).render(context)
         try:
             return environment.get_template(template).render(context)
         except Exception as error:
+            if len(folders) == 1:
+                raise
             raise _template_fault(template, tuple(folders), error) from error
 
     layer = kind_template(kind, spec.dialect, "layer.py.jinja")

@@ -88,13 +88,7 @@ def plan_update(
         findings += layer.findings
         if layer.record != record:
             edits |= record_texts(layer.record, *layer.pristine.values())
-    plan = make_plan(root, texts, edits, force=True, merged=merged)
-    for change in plan.changes:
-        if change.before != read.get(change.path, change.before):
-            raise MplayerError(
-                f"'{change.path}' was changed by someone else meanwhile. Nothing was"
-                " written: run the command again."
-            )
+    plan = make_plan(root, texts, edits, force=True, merged=merged, seen=read)
     return Update(plan, tuple(stale), tuple(findings))
 
 

@@ -26,6 +26,29 @@ def test_names_are_the_folders() -> None:
     assert kind_names()[:2] == BY_WEIGHTS == ("dense", "scale")
 
 
+@pytest.mark.parametrize(
+    "name",
+    [
+        *(
+            "",
+            ".",
+            "..",
+            "./dense",
+            "dense/",
+            "dense/.",
+            "../kinds/dense",
+            "norm/keras",
+        ),
+        *("Dense", "DENSE", " dense", "dense.", "dense\0", "/dense", "d\xe9nse", "~"),
+    ],
+)
+def test_a_kind_is_a_name_and_no_path(name: str) -> None:
+    with pytest.raises(
+        MplayerError, match=r"there is no kind .* The kinds are dense, "
+    ):
+        load_kind(name)
+
+
 def test_dense_is_what_the_design_says() -> None:
     kind = load_kind("dense")
     assert (kind.weights, kind.arguments) == (

@@ -16,7 +16,7 @@ from oracles import CASES, Array, Case, Result, answer, error
 from scaffold.grammar import parse
 from scaffold.kinds import load_kind
 from scaffold.names import camel_case
-from scaffold.render import render
+from scaffold.rendering import render
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
