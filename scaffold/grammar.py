@@ -15,6 +15,7 @@ from scaffold.errors import MplayerError, nearest
 from scaffold.functions import ACTIVATIONS
 from scaffold.initializers import parse_initializer, require_initializable
 from scaffold.kinds import (
+    BOUNDS,
     BY_WEIGHTS,
     DIALECTS,
     Body,
@@ -150,6 +151,8 @@ def parse(
         known = {argument.name for argument in declared}
         own = parse_arguments(chosen.arguments)
         declared += [argument for argument in own if argument.name not in known]
+    if chosen.body is not None:
+        declared = [_bounded(argument, chosen) for argument in declared]
     specified = [
         _specified(text, (chosen, *kinds), with_call=with_call) for text in texts
     ]
@@ -673,6 +676,26 @@ def _require_body(
                 f"--arg: {argument.name!r} is a {mine.type} in the kind {kind.name!r}."
                 f" Write '{argument.name}:{mine.type}'."
             )
+
+
+def _bounded(argument: Argument, kind: Kind) -> Argument:
+    """Returns an argument of a kind with its bound, if its default meets that."""
+    bound, value = kind.bounds.get(argument.name, ""), argument.default
+    if argument.type not in ("int", "float") or argument.required:
+        return argument._replace(bound=bound)
+    number = cast("float", value)
+    words, holds = BOUNDS.get(bound, ("", lambda _: True))
+    if not holds(number):
+        fault = f"must be {words} in the kind {kind.name!r}"
+    elif number and argument.type == "float" and not 1e-30 <= abs(number) <= 1e30:  # noqa: PLR2004
+        fault = "would be 0 or infinite where float32 computes with it"
+    else:
+        return argument._replace(bound=bound)
+    own = next(text for text in kind.arguments if text.startswith(f"{argument.name}:"))
+    raise MplayerError(
+        f"--arg: {argument.name!r} {fault}. Received: {value}. Write '{own}', or leave"
+        " it out."
+    )
 
 
 def _require_operators(call: str, arguments: Sequence[Argument]) -> None:

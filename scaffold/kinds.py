@@ -25,6 +25,13 @@ if TYPE_CHECKING:
 ENTRY_POINTS = "mplayer.templates"
 DIALECTS = ("tf", "keras")
 """What a layer can be written with: TensorFlow, or `keras.ops` alone."""
+BOUNDS: dict[str, tuple[str, Callable[[float], bool]]] = {
+    "positive": ("positive", lambda value: value > 0),
+    "not negative": ("0 or more", lambda value: value >= 0),
+    "small": ("above 0 and at most 1", lambda value: 0 < value <= 1),
+    "share": ("from 0 to 1", lambda value: 0 <= value <= 1),
+}
+"""What a kind may demand of a number: its words, and whether a value meets it."""
 BY_WEIGHTS = ("dense", "scale")
 """The kinds that weights alone can mean, as they are tried; others are named."""
 
@@ -83,6 +90,10 @@ class Kind(NamedTuple):
     """None: an expression over the weights, the default of `--call`."""
     help: Mapping[str, str] = MappingProxyType({})
     """What each argument is for, as the docstring says it."""
+    bounds: Mapping[str, str] = MappingProxyType({})
+    """Which of `BOUNDS` a number must meet."""
+    tested: Mapping[str, float] = MappingProxyType({})
+    """What the laws make layers with, where a default may be one that tells nothing."""
     no_keras: str = ""
     """Why it cannot be written with `keras.ops`, for the message that refuses it."""
 
@@ -218,6 +229,12 @@ def _read_kind(name: str, templates: Path) -> Kind:
         raise MplayerError(f"'{path}': body must be a table. Received: {body!r}.")
     apart = {"name", "templates", "roles", "body"}
     values = _checked(path, "", table, Kind, apart)
+    for argument, bound in values.get("bounds", {}).items():
+        if bound not in BOUNDS:
+            raise MplayerError(
+                f"'{path}': bounds: {argument} must be one of {', '.join(BOUNDS)}."
+                f" Received: {bound!r}.{nearest(bound, tuple(BOUNDS))}"
+            )
     return Kind(
         name=name,
         templates=templates,
@@ -256,7 +273,9 @@ def _checked(
     return {k: tuple(v) if isinstance(v, list) else v for k, v in table.items()}
 
 
-def _holds(value: object, kind: type, *, empty: bool = False) -> bool:
+def _holds(
+    value: object, kind: type | tuple[type, ...], *, empty: bool = False
+) -> bool:
     """Whether it is a list of values of one type."""
     return (
         isinstance(value, list)
@@ -272,6 +291,12 @@ _TYPES: dict[object, tuple[str, Callable[[object], bool]]] = {
     Mapping[str, str]: (
         "a table of strings",
         lambda value: isinstance(value, dict) and _holds([*value.values()], str),
+    ),
+    Mapping[str, float]: (
+        "a table of numbers",
+        lambda value: (
+            isinstance(value, dict) and _holds([*value.values()], (int, float))
+        ),
     ),
     tuple[str, ...]: (
         "a list of strings",

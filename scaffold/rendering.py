@@ -111,7 +111,7 @@ def render(spec: LayerSpec, package: str = "", team: Path | None = None) -> Text
     )
     test = rendered(
         own if has_own else base,
-        {**_test_context(spec, package), "role": _roles(spec, kind)},
+        {**_test_context(spec, kind, package), "role": _roles(spec, kind)},
     )
     return Texts(_fold(module), _fold(test), ours=len(folders) == 1)
 
@@ -237,7 +237,7 @@ def _module_context(spec: LayerSpec, kind: Kind) -> dict[str, object]:
             f"{name}={value}"
             for name, value in {
                 **{
-                    a.name: _literal(_test_value(a, TEST_SIZE))
+                    a.name: _literal(_test_value(a, kind))
                     for a in spec.arguments
                     if a.required
                 },
@@ -251,14 +251,14 @@ def _module_context(spec: LayerSpec, kind: Kind) -> dict[str, object]:
     }
 
 
-def _test_context(spec: LayerSpec, package: str) -> dict[str, object]:
+def _test_context(spec: LayerSpec, kind: Kind, package: str) -> dict[str, object]:
     module = f"{package}.{spec.module}" if package else spec.module
     arguments: dict[str, Scalar] = {}
     others: dict[str, Scalar] = {}
     for argument in spec.arguments:
-        if argument.required or argument.size:
-            arguments[argument.name] = _test_value(argument, TEST_SIZE)
-        others[argument.name] = _other_value(argument)
+        if argument.required or argument.size or argument.name in kind.tested:
+            arguments[argument.name] = _test_value(argument, kind)
+        others[argument.name] = _other_value(argument, kind)
     for weight in spec.weights:
         if weight.trainable:
             other = "ones" if weight.initializer.name != "ones" else "zeros"
@@ -355,9 +355,19 @@ def _weight_parameter(weight: Weight, part: str, keras: str) -> _Parameter:
 
 def _check(argument: Argument) -> _Check | None:
     name = argument.name
-    if argument.size:
-        condition = f"not isinstance({name}, int) or {name} < 1"
-        return _Check(name, "a positive integer", condition, "ValueError")
+    bound = "positive" if argument.size else argument.bound
+    if bound:
+        least = "< 1" if argument.type == "int" else "<= 0"
+        number = "integer" if argument.type == "int" else "number"
+        types = "int" if argument.type == "int" else "(int, float)"
+        kind, outside = {
+            "positive": (f"a positive {number}", f"{name} {least}"),
+            "not negative": (f"a {number} of 0 or more", f"{name} < 0"),
+            "small": ("a number above 0, at most 1", f"not 0 < {name} <= 1"),
+            "share": ("a number from 0 to 1", f"not 0 <= {name} <= 1"),
+        }[bound]
+        condition = f"not isinstance({name}, {types}) or {outside}"
+        return _Check(name, kind, condition, "ValueError")
     kinds = {
         "int": ("an integer", "int"),
         "float": ("a number", "(int, float)"),
@@ -454,18 +464,20 @@ def _test_shape(spec: LayerSpec) -> list[Dim]:
     return [TEST_SIZES.get(str(dim), dim) for dim in spec.input_shape]
 
 
-def _test_value(argument: Argument, size: int) -> Scalar:
+def _test_value(argument: Argument, kind: Kind) -> Scalar:
+    if argument.name in kind.tested:
+        return kind.tested[argument.name]
     if argument.size:
-        return size
+        return TEST_SIZE
     if not argument.required:
         return argument.default
     values: dict[str, Scalar] = {"int": 2, "float": 0.5, "bool": True, "str": "text"}
     return values.get(argument.type)
 
 
-def _other_value(argument: Argument) -> Scalar:
+def _other_value(argument: Argument, kind: Kind) -> Scalar:
     """Returns a value that is neither the default nor the one in ARGUMENTS."""
-    value = _test_value(argument, TEST_SIZE)
+    value = _test_value(argument, kind)
     if argument.size:
         return next(n for n in (OTHER_SIZE, 4) if n != argument.default)
     if isinstance(value, bool):

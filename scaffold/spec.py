@@ -63,6 +63,8 @@ class Argument(NamedTuple):
     required: bool = False
     size: bool = False
     """Whether a weight's shape names it: then it must be positive."""
+    bound: str = ""
+    """What its kind makes of it: a name in `scaffold.kinds.BOUNDS`, or anything."""
 
 
 class Request(NamedTuple):

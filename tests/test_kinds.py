@@ -13,11 +13,14 @@ from scaffold.cli import app
 from scaffold.errors import MplayerError
 from scaffold.grammar import parse, parse_arguments, parse_weights
 from scaffold.initializers import PARAMETERS, parse_initializer
-from scaffold.kinds import BY_WEIGHTS, kind_names, load_kind, templates_dir
+from scaffold.kinds import BOUNDS, BY_WEIGHTS, kind_names, load_kind, templates_dir
 from scaffold.names import variable_fault
+from scaffold.rendering import render
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+    from scaffold.spec import Argument
 
 
 def test_names_are_the_folders() -> None:
@@ -155,6 +158,49 @@ def test_what_a_body_does_not_take_is_refused(name: str) -> None:
             others = [r.names[0] for r in kind.roles if r is not role]
             with pytest.raises(MplayerError, match=r"needs its"):
                 parse("MyLayer", kind=name, weights=", ".join(others))
+
+
+OUTSIDE = {
+    "positive": ("0", "-1"),
+    "small": ("0.0", "-0.5", "1.5"),
+    "not negative": ("-0.1", "-1.0"),
+    "share": ("-0.1", "1.1"),
+}
+
+
+def test_every_bound_is_tried() -> None:
+    used = {bound for name in BODIES for bound in load_kind(name).bounds.values()}
+    assert {*OUTSIDE} == {*BOUNDS} == used
+
+
+@pytest.mark.parametrize(
+    ("name", "argument"),
+    [
+        (name, argument)
+        for name in BODIES
+        for argument in parse_arguments(load_kind(name).arguments)
+        if argument.type in ("int", "float")
+    ],
+    ids=lambda value: getattr(value, "name", value),
+)
+def test_a_number_out_of_bounds_is_refused(name: str, argument: Argument) -> None:
+    kind, head = load_kind(name), f"{argument.name}:{argument.type}"
+    bound = kind.bounds.get(argument.name)
+    for text in OUTSIDE[bound] if bound else ():
+        with pytest.raises(
+            MplayerError,
+            match=rf"--arg: '{argument.name}' must be .*Received: {text}.*'{head}=",
+        ):
+            parse("MyLayer", kind=name, arguments=[f"{head}={text}"])
+    for text in ("1e-60", "1e60", "-1e60") if argument.type == "float" else ():
+        with pytest.raises(MplayerError, match=rf"--arg: '{argument.name}' "):
+            parse("MyLayer", kind=name, arguments=[f"{head}={text}"])
+
+
+def test_a_constructor_refuses_what_is_out_of_bounds() -> None:
+    module = render(parse("MyLayer", kind="stats")).module
+    assert "not isinstance(momentum, (int, float)) or not 0 <= momentum <= 1" in module
+    assert "ValueError: If `momentum` is not a number from 0 to 1." in module
 
 
 def test_unknown_kind_names_the_nearest() -> None:

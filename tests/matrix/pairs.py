@@ -107,7 +107,34 @@ OTHERWISE: dict[str, dict[str, Any]] = {
     "stats": {"weights": "mu, var", "arguments": ["momentum:float=0.9"]},
     "wrapper": {"weights": "gain=constant(0.5)", "options": ["regularizers"]},
 }
+# The ends of what each bound of a number allows.
+ENDS = {
+    "": ("-1e30", "0.0"),
+    "positive": ("1e-30", "1e30"),
+    "small": ("1e-30", "1.0"),
+    "not negative": ("0.0", "1e30"),
+    "share": ("0.0", "1.0"),
+}
+
+
+def at_an_end(kind: str, end: int) -> list[str]:
+    """The arguments of a kind with each number that is no size at one of its ends."""
+    ends = []
+    for argument in parse("MyLayer", kind=kind).arguments:
+        if argument.type == "float":
+            ends.append(f"{argument.name}:float={ENDS[argument.bound][end]}")
+        elif argument.bound:
+            ends.append(f"{argument.name}:int={(1, 999_999_999)[end]}")
+    return ends
+
+
 for name in (name for name in kind_names() if name not in BY_WEIGHTS):
+    for end, word in enumerate(("Low", "High")):
+        if at_an_end(name, end):
+            DESCRIBED[f"{word}{camel_case(name)}"] = {
+                "kind": name,
+                "arguments": at_an_end(name, end),
+            }
     DESCRIBED[f"Kind{camel_case(name)}"] = {"kind": name}
 for name, arguments in OTHERWISE.items():
     DESCRIBED[f"Other{camel_case(name)}"] = {"kind": name, **arguments}
