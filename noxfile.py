@@ -18,7 +18,8 @@ nox.needs_version = ">=2024.4.15"
 nox.options.sessions = [
     "lint",
     "unit",
-    "team",
+    "team(tf)",
+    "team(keras)",
     "matrix(keras3)",
     "matrix(tf_keras)",
     "matrix(tf215)",
@@ -89,7 +90,8 @@ def dialect(session: nox.Session, backend: str) -> None:
 
 
 @nox.session
-def team(session: nox.Session) -> None:
+@nox.parametrize("dialect", ["tf", "keras"], ids=["tf", "keras"])
+def team(session: nox.Session, dialect: str) -> None:
     """A team repository by its own commands, and the pre-commit hooks."""
     here = Path.cwd()
     session.install(".", "pre-commit")
@@ -98,7 +100,8 @@ def team(session: nox.Session) -> None:
         session.chdir(folder)
         session.env["PRE_COMMIT_HOME"] = f"{folder}/pre-commit"
         requirement = f"mplayer-scaffold @ {here.as_uri()}"
-        session.run("mplayer", "init", "acme-layers", "--mplayer", requirement)
+        options = ("--dialect", dialect, "--mplayer", requirement)
+        session.run("mplayer", "init", "acme-layers", *options)
         session.chdir("acme-layers")
         session.install("-e", ".[test]")
         session.run("mplayer", "new", "Gain", "--weights", "gamma")

@@ -131,6 +131,7 @@ def _request(answers: Mapping[str, Any]) -> Request:
         kind=answers["kind"] or None,
         options=answers["with"],
         doc=answers["doc"] or None,
+        dialect=answers["dialect"],
     )
 
 

@@ -27,13 +27,14 @@ _KEYS = ("name", "weights", "arguments", "call", "kind", "with", "doc", "dialect
 
 
 def read_manifest(
-    path: Path, team: Path | None = None
+    path: Path, team: Path | None = None, dialect: str = "tf"
 ) -> list[tuple[Request, LayerSpec]]:
     """Returns the layers of a manifest, in its order.
 
     Args:
         path: The file.
         team: A team's folder of templates.
+        dialect: That of layers for which the manifest names none.
 
     Raises:
         MplayerError: With a line for each problem: the file, its line, the layer and
@@ -54,7 +55,7 @@ def read_manifest(
     found: list[tuple[Request, LayerSpec]] = []
     modules: dict[str, int] = {}
     for number, table in enumerate(layers):
-        layer = _layer(table, team)
+        layer = _layer(table, team, dialect)
         if not isinstance(layer, _Fault):
             module = layer[1].module
             first = modules.setdefault(module, number)
@@ -82,7 +83,7 @@ class _Fault(NamedTuple):
 
 
 def _layer(
-    table: dict[str, Any], team: Path | None
+    table: dict[str, Any], team: Path | None, dialect: str
 ) -> tuple[Request, LayerSpec] | _Fault:
     fault = _table_fault(table)
     if fault:
@@ -95,7 +96,7 @@ def _layer(
         kind=table.get("kind"),
         options=table.get("with", ""),
         doc=table.get("doc"),
-        dialect=table.get("dialect", "tf"),
+        dialect=table.get("dialect", dialect),
     )
     try:
         return request, parse_request(request, team)

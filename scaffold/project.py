@@ -7,9 +7,10 @@ from pathlib import Path, PurePosixPath
 from typing import NamedTuple
 
 from scaffold.errors import MplayerError, nearest
+from scaffold.kinds import DIALECTS
 
 _ROOT_MARKERS = ("pyproject.toml", "setup.cfg", "setup.py", ".git", ".mplayer")
-_SETTINGS = ("layer-dir", "test-dir", "templates")
+_SETTINGS = ("layer-dir", "test-dir", "templates", "dialect")
 _TABLE = "[tool.mplayer]"
 # Folders that may hold an `__init__.py` and yet are not what a project is about.
 # fmt: off
@@ -90,6 +91,19 @@ def team_templates(cwd: Path, flag: str | None = None) -> Path | None:
             " copy of ours: mplayer kinds --eject dense"
         )
     return folder
+
+
+def project_dialect(cwd: Path) -> str:
+    """Returns the dialect of a project's new layers: `[tool.mplayer]` says, or tf.
+
+    Args:
+        cwd: The current folder.
+
+    Raises:
+        MplayerError: If there is no such dialect.
+    """
+    root = _root(cwd)
+    return _settings(root, _read_pyproject(root)).get("dialect", DIALECTS[0])
 
 
 def ejected_to(cwd: Path, flag: str | None = None) -> tuple[Path, PurePosixPath]:
@@ -230,7 +244,13 @@ def _settings(root: Path, pyproject: dict[str, object]) -> dict[str, str]:
                 f"{where} has no key '{key}'; its keys are {', '.join(_SETTINGS)}."
                 f"{nearest(key, _SETTINGS)}"
             )
-        if not isinstance(value, str) or Path(value).anchor:
+        if key == "dialect":
+            if value not in DIALECTS:
+                raise MplayerError(
+                    f"{where} {key} must be {' or '.join(DIALECTS)}. Received:"
+                    f" {value!r}."
+                )
+        elif not isinstance(value, str) or Path(value).anchor:
             raise MplayerError(
                 f"{where} {key} must be a folder relative to that file, such as"
                 f" 'src/pkg/layers'. Received: {value!r}."

@@ -34,7 +34,7 @@ ALLOWED = {
     "manifest": {"errors", "grammar", "kinds", "spec"},
     "rendering": {"errors", "spec", "kinds"},
     "exports": {"errors"},
-    "project": {"errors"},
+    "project": {"errors", "kinds"},
     "plan": {"errors"},
     "journal": {"errors", "plan"},
     "publish": {"errors", "plan", "journal"},

@@ -82,3 +82,22 @@ def test_a_manifest_may_mix_dialects(tmp_path: Path) -> None:
     assert mplayer("new", "--from", "layers.toml", cwd=tmp_path).returncode == 0
     assert "import keras\n" in (tmp_path / "one.py").read_text()
     assert "import tensorflow as tf\n" in (tmp_path / "two.py").read_text()
+
+
+def test_a_project_has_a_dialect_of_its_own(tmp_path: Path) -> None:
+    (tmp_path / "pyproject.toml").write_text('[tool.mplayer]\ndialect = "keras"\n')
+    (tmp_path / "layers.toml").write_text(
+        '[[layer]]\nname = "One"\n[[layer]]\nname = "Two"\ndialect = "tf"\n'
+    )
+    for command in (
+        ["--from", "layers.toml"],
+        ["Three", "--weights", "w"],
+        ["Four", "--weights", "w", "--dialect", "tf"],
+    ):
+        assert mplayer("new", *command, cwd=tmp_path).returncode == 0
+    written = {path.stem: path.read_text() for path in tmp_path.glob("*.py")}
+    for module, keras in (
+        *(("one", True), ("two", False)),
+        *(("three", True), ("four", False)),
+    ):
+        assert ("import keras\n" in written[module]) == keras, module

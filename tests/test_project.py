@@ -227,6 +227,7 @@ def test_a_reason_names_what_decided(tmp_path: Path) -> None:
         ("x = '\udc80'", ["pyproject.toml", "cannot be read"]),
         ("tool.mplayer = 3", ["pyproject.toml", "[tool.mplayer]", "3"]),
         ("[tool.mplayer]\nlayers-dir = 'x'", ["layers-dir", "mean 'layer-dir'"]),
+        ("[tool.mplayer]\ndialect = 'jax'", ["dialect must be tf or keras", "'jax'"]),
         ("[tool.mplayer]\ntest-dir = ['x']", ["pyproject.toml", "test-dir", "['x']"]),
         ("[tool.mplayer]\nlayer-dir = '/x'", ["pyproject.toml", "layer-dir", "'/x'"]),
         ("[tool.mplayer]\nlayer-dir = 'a/../../x'", ["pyproject.toml", "a/../../x"]),

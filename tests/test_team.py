@@ -107,6 +107,14 @@ LAYER_ANSWERS = {
         ],
         "elsewhere",
     ),
+    "keras": (
+        ["dialect=keras", "kind=norm", "weights=gamma,beta"],
+        [
+            *("MyLayer", "--weights", "gamma,beta"),
+            *("--kind", "norm", "--dialect", "keras"),
+        ],
+        "my_layer",
+    ),
 }
 
 
@@ -154,6 +162,10 @@ TEAM_ANSWERS: dict[str, tuple[list[str], list[str]]] = {
             "mplayer-scaffold @ git+https://example.org/mplayer@main",
         ],
     ),
+    "keras": (
+        ["slug=acme-layers", "dialect=keras", "author=Acme"],
+        ["acme-layers", "--dialect", "keras", "--author", "Acme"],
+    ),
 }
 
 
@@ -179,10 +191,13 @@ def test_both_doors_give_the_same_repository(
     assert tree(out) == tree(mine)
 
 
-def test_init_writes_the_golden_repository(tmp_path: Path) -> None:
-    run = mplayer("init", "acme-layers", cwd=tmp_path)
+@pytest.mark.parametrize(
+    "command", [["acme-layers"], ["keras-layers", "--dialect", "keras"]]
+)
+def test_init_writes_the_golden_repository(command: list[str], tmp_path: Path) -> None:
+    run = mplayer("init", *command, cwd=tmp_path)
     assert run.returncode == 0, run.stderr
-    assert tree(tmp_path / "acme-layers") == tree(GOLDEN / "acme-layers")
+    assert tree(tmp_path / command[0]) == tree(GOLDEN / command[0])
     assert "pip install -e '.[test]' && pytest" in run.stderr
     assert run.stdout.splitlines()[0] == "created  .gitattributes"
 
@@ -200,6 +215,8 @@ def test_the_repository_is_clean_and_stays_so(answers: str, tmp_path: Path) -> N
         "created  tests/layers/test_another_layer.py",
         f"updated  src/{package}/layers/__init__.py",
     ]
+    module = (root / f"src/{package}/layers/another_layer.py").read_text("utf-8")
+    assert ("import tensorflow" in module) == (answers != "keras")
     for tool in (
         ["ruff", "format", "--check", "."],
         ["ruff", "check", "."],
@@ -260,6 +277,8 @@ def test_a_wrong_answer_leaves_nothing_behind(
     [
         (["../escaped"], "NAME: '../escaped'"),
         (["a", "--license", "GPL"], "--license: 'GPL' is none of Apache-2.0, MIT"),
+        (["a", "--dialect", "jax"], "--dialect: 'jax' is none of tf, keras"),
+        (["a", "--dialect", "keras", "--kind", "graph"], "cannot be written in the"),
         (["a", "--package", "import"], "--package: 'import'"),
         (["a", "--layer", "class"], "NAME: 'class'"),
         (["a", "--weights", "weights"], "'weights' is a name"),

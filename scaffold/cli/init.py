@@ -59,6 +59,10 @@ def init(
     doc: Annotated[
         str | None, typer.Option(metavar="TEXT", help="First line of its docstring.")
     ] = None,
+    dialect: Annotated[
+        str | None,
+        typer.Option(metavar="NAME", help="tf, or keras: of all layers, as in `new`."),
+    ] = None,
     mplayer: Annotated[
         str | None,
         typer.Option(
@@ -96,6 +100,7 @@ def init(
         "kind": kind,
         "with": with_,
         "doc": doc,
+        "dialect": dialect,
         "mplayer": mplayer,
     }
     answers = {key: answer for key, answer in given.items() if answer is not None}

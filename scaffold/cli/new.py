@@ -92,7 +92,7 @@ def new(
     """
     from scaffold.cli.show import settle, show
     from scaffold.generate import plan_layers
-    from scaffold.project import place, team_templates
+    from scaffold.project import place, project_dialect, team_templates
     from scaffold.publish import publish
     from scaffold.spec import Request
 
@@ -101,7 +101,7 @@ def new(
         from scaffold.manifest import read_manifest
 
         _require_alone(name, weights, arg, call, kind, with_, doc, dialect)
-        layers = read_manifest(Path(from_), team)
+        layers = read_manifest(Path(from_), team, project_dialect(Path.cwd()))
     else:
         asked = Request(
             name or "",
@@ -111,7 +111,7 @@ def new(
             kind,
             with_,
             doc,
-            dialect or "tf",
+            dialect or project_dialect(Path.cwd()),
         )
         layers = [_one(asked, team, quiet=json)]
     where = place(Path.cwd(), layer_dir, test_dir)

@@ -13,6 +13,7 @@ from test_new import GOLDEN, GOLDEN_COMMANDS, mplayer
 commands = {name: ["new", *command] for name, command in GOLDEN_COMMANDS.items()}
 commands["keras_dialect"] = ["new", "MyLayer", "--weights", "w,b", "--dialect", "keras"]
 commands["acme-layers"] = ["init", "acme-layers"]
+commands["keras-layers"] = ["init", "keras-layers", "--dialect", "keras"]
 for name, command in commands.items():
     folder = GOLDEN / name
     shutil.rmtree(folder, ignore_errors=True)

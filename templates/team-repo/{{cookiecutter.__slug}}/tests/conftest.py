@@ -1,17 +1,23 @@
+{%- set imported = 'keras' if cookiecutter.dialect == 'keras' else 'tensorflow as tf' -%}
+{%- set keras = 'keras' if cookiecutter.dialect == 'keras' else 'tf.keras' -%}
 """What the tests of all layers share."""
 
 from __future__ import annotations
 
+{% if cookiecutter.dialect == 'tf' -%}
 import os
+{% endif -%}
 from collections.abc import Iterator
 
 import pytest
 
+{% if cookiecutter.dialect == 'tf' -%}
 # TensorFlow reads both when it is imported: errors alone are printed, and several test
 # processes can share one GPU.
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
 os.environ.setdefault("TF_FORCE_GPU_ALLOW_GROWTH", "true")
 
+{% endif -%}
 POLICIES = (
     "float32",
     "mixed_float16",
@@ -31,17 +37,17 @@ def policy(request: pytest.FixtureRequest) -> str:
 @pytest.fixture
 def global_policy(policy: str) -> Iterator[str]:
     """Each dtype policy in turn as the global one, which is put back afterwards."""
-    import tensorflow as tf
+    import {{ imported }}
 
-    before = tf.keras.mixed_precision.global_policy()
-    tf.keras.mixed_precision.set_global_policy(policy)
+    before = {{ keras }}.mixed_precision.global_policy()
+    {{ keras }}.mixed_precision.set_global_policy(policy)
     yield policy
-    tf.keras.mixed_precision.set_global_policy(before)
+    {{ keras }}.mixed_precision.set_global_policy(before)
 
 
 @pytest.fixture(autouse=True)
 def seed() -> None:
     """The same random numbers for a test whichever tests run before it."""
-    import tensorflow as tf
+    import {{ imported }}
 
-    tf.keras.utils.set_random_seed(0)
+    {{ keras }}.utils.set_random_seed(0)
