@@ -177,6 +177,10 @@ def _class_fault(name: str) -> str:
         (name in CLASS_NAMES, "would hide a class that the module or its tests use"),
         (name.startswith("Test"), "would be collected by pytest as a class of tests"),
         (
+            keyword.iskeyword(module),
+            f"would be written to {module}.py, a word of Python's own to import",
+        ),
+        (
             module in sys.stdlib_module_names,
             f"would be written to {module}.py, which hides Python's own module",
         ),

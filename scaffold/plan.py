@@ -200,9 +200,14 @@ class _Listing:
         self._root = root
         self._folders: dict[PurePosixPath, frozenset[str]] = {}
         files: dict[str, PurePosixPath] = {}
+        folders: dict[PurePosixPath, str] = {}
         for path in paths:
             # Links and letter case can make two paths one file.
-            real = os.path.realpath(root / path).casefold()
+            if path.parent not in folders:
+                folders[path.parent] = os.path.realpath(root / path.parent)
+            where = os.path.join(folders[path.parent], path.name)  # noqa: PTH118 -- quicker
+            real = os.path.realpath(where) if os.path.islink(where) else where  # noqa: PTH114
+            real = real.casefold()
             if real in files:
                 raise MplayerError(
                     f"'{files[real]}' and '{path}' would be one file. Choose another"

@@ -534,30 +534,34 @@ def _wrap(text: str, indent: int, start: int | None = None) -> str:
 
 
 def _fold(text: str) -> str:
-    """Breaks each line that is too long at its last bracket, as the formatter does."""
-    lines = []
-    for line in text.splitlines():
-        # The path of an import is as long as the project has made it.
-        if len(line) <= WIDTH or line.startswith("from "):
-            lines.append(line)
-            continue
-        body, tail = (line[:-1], ",") if line.endswith(",") else (line, "")
-        start = _last_bracket(body)
-        indent = line[: len(line) - len(line.lstrip())]
-        # An example in a docstring goes on after dots.
-        margin = f"{indent}... " if line.lstrip().startswith(">>> ") else indent
-        inner = [f"{margin}    {body[start + 1 : -1]}"]
-        if len(inner[0]) > WIDTH:
-            items = body[start + 1 : -1].split(", ")
-            inner = [f"{margin}    {item}," for item in items if "=" in item]
-            start = start if len(inner) == len(items) else -1
-        if start < 0 or max(map(len, [*inner, line[: start + 1]])) > WIDTH:
-            raise MplayerError(
-                f"A generated line is longer than {WIDTH} columns: '{line.strip()}'. "
-                "Use shorter names, or write this line in the file afterwards."
-            )
-        lines += [line[: start + 1], *inner, f"{margin}){tail}"]
+    """Breaks each line that is too long, as the formatter does."""
+    lines = text.splitlines()
+    if max(map(len, lines)) > WIDTH:
+        lines = [_folded(line) if len(line) > WIDTH else line for line in lines]
     return "\n".join(lines) + "\n"
+
+
+def _folded(line: str) -> str:
+    """Breaks a line at its last bracket."""
+    # The path of an import is as long as the project has made it.
+    if line.startswith("from "):
+        return line
+    body, tail = (line[:-1], ",") if line.endswith(",") else (line, "")
+    start = _last_bracket(body)
+    indent = line[: len(line) - len(line.lstrip())]
+    # An example in a docstring goes on after dots.
+    margin = f"{indent}... " if line.lstrip().startswith(">>> ") else indent
+    inner = [f"{margin}    {body[start + 1 : -1]}"]
+    if len(inner[0]) > WIDTH:
+        items = body[start + 1 : -1].split(", ")
+        inner = [f"{margin}    {item}," for item in items if "=" in item]
+        start = start if len(inner) == len(items) else -1
+    if start < 0 or max(map(len, [*inner, line[: start + 1]])) > WIDTH:
+        raise MplayerError(
+            f"A generated line is longer than {WIDTH} columns: '{line.strip()}'. "
+            "Use shorter names, or write this line in the file afterwards."
+        )
+    return "\n".join([line[: start + 1], *inner, f"{margin}){tail}"])
 
 
 def _last_bracket(line: str) -> int:

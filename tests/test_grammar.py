@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import keyword
 import subprocess
 import sys
 import time
@@ -528,6 +529,15 @@ def test_standard_modules_are_not_shadowed() -> None:
         assert module in sys.stdlib_module_names
         with pytest.raises(MplayerError, match=f"{module}.py"):
             parse_name(module.capitalize())
+
+
+@pytest.mark.parametrize("word", keyword.kwlist)
+def test_no_module_has_a_keyword_for_a_name(word: str) -> None:
+    """`from if import If` is no Python."""
+    for name in {word.capitalize(), word.upper()} - {*keyword.kwlist}:
+        if keyword.iskeyword(module_name(name)):
+            with pytest.raises(MplayerError, match=f"'{name}' .*Use a name such as"):
+                parse_name(name)
 
 
 @pytest.mark.tensorflow
