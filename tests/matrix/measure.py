@@ -56,7 +56,8 @@ def imported(kind: str, folder: Path) -> type[Any]:
 def float64(tensor: Any) -> Array:
     import tensorflow as tf
 
-    return tf.cast(tensor, "float64").numpy()
+    values: Array = tf.cast(tensor, "float64").numpy()
+    return values
 
 
 def rounded(value: Any, dtype: str) -> Any:

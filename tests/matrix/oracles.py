@@ -88,11 +88,12 @@ def sigmoid(x: Array) -> Array:
 
 
 def softmax(x: Array) -> Array:
-    powers = np.exp(x - x.max(-1, keepdims=True))
-    return powers / powers.sum(-1, keepdims=True)
+    powers: Array = np.exp(x - x.max(-1, keepdims=True))
+    shares: Array = powers / powers.sum(-1, keepdims=True)
+    return shares
 
 
-ACTIVATIONS = {
+ACTIVATIONS: dict[str | None, Callable[[Array], Array]] = {
     None: linear,
     "linear": linear,
     "relu": relu,
@@ -104,7 +105,8 @@ ACTIVATIONS = {
 def centred(x: Array, axis: int) -> Array:
     """Distances from the mean, which are exactly 0 where all values are equal."""
     from_first = x - np.take(x, [0], axis)
-    return from_first - from_first.mean(axis, keepdims=True)
+    away: Array = from_first - from_first.mean(axis, keepdims=True)
+    return away
 
 
 def dense(
@@ -464,7 +466,8 @@ def fan(seed: int, *shape: int) -> Array:
 def mixing(seed: int, *shape: int) -> Array:
     """A kernel of shares of almost 1: what it makes of TOP is no larger."""
     shares = np.random.default_rng(seed).uniform(0.1, 1, shape)
-    return 0.98 * shares / shares.sum(tuple(range(len(shape) - 1)))
+    kernel: Array = 0.98 * shares / shares.sum(tuple(range(len(shape) - 1)))
+    return kernel
 
 
 def near_top(seed: int, *shape: int) -> Array:
