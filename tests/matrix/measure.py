@@ -14,7 +14,7 @@ import numpy as np
 from oracles import CASES, Array, Case, Result, answer, error
 
 from scaffold.grammar import parse
-from scaffold.kinds import load_kind
+from scaffold.kinds import in_dialect, load_kind
 from scaffold.names import camel_case
 from scaffold.rendering import render
 
@@ -38,11 +38,12 @@ def compute_dtype(policy: str) -> str:
     return policy.removeprefix("mixed_")
 
 
-def imported(kind: str, folder: Path) -> type[Any]:
+def imported(kind: str, dialect: str, folder: Path) -> type[Any]:
     """The layer class of a kind as it comes, written to a folder and imported."""
-    known = load_kind(kind)
+    known = in_dialect(load_kind(kind), dialect)
     texts: dict[str, Any] = {"weights": known.weights, "arguments": known.arguments}
-    spec = parse(f"Oracle{camel_case(kind)}", kind=kind, **texts)
+    name = f"Oracle{camel_case(kind)}In{dialect.capitalize()}"
+    spec = parse(name, kind=kind, dialect=dialect, **texts)
     (folder / f"{spec.module}.py").write_text(render(spec).module, "utf-8")
     sys.path.insert(0, str(folder))
     try:
@@ -137,9 +138,11 @@ def run(made: type[Any], kind: str, case: Case, policy: str) -> Seen:
     draws = None
     if case.reveals is not None:
         # What the first call draws: the counter is set back for each.
-        layer.draws.assign(0)
+        counter = getattr(layer, "draws", None)
+        counter = layer.seed_generator.state if counter is None else counter
+        start = tf.convert_to_tensor(counter)
         draws = float64(layer(tensors(case.reveals, policy), **extra))
-        layer.draws.assign(0)
+        counter.assign(start)
     with tf.GradientTape() as tape:
         if case.upstream is not None:
             tape.watch(inputs)
@@ -247,11 +250,11 @@ class Meter:
         self.imported = functools.cache(functools.partial(imported, folder=folder))
 
     @functools.cached_property
-    def ours(self) -> Callable[[str, str], Errors]:
-        """The errors of a generated kind under a policy."""
+    def ours(self) -> Callable[..., Errors]:
+        """The errors of a generated kind under a policy, in a dialect."""
 
-        def measured(kind: str, policy: str) -> Errors:
-            made = self.imported(kind)
+        def measured(kind: str, policy: str, dialect: str = "tf") -> Errors:
+            made = self.imported(kind, dialect)
             return errors(kind, policy, lambda case: run(made, kind, case, policy))
 
         return functools.cache(measured)

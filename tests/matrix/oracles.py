@@ -247,7 +247,7 @@ def embedding(inputs: Array, table: Array) -> Result:
 
 
 def features(inputs: Array, floor: float = 1e-6) -> Result:
-    """The periodogram: Oppenheim and Schafer 2010, eq. 8.11, its modulus squared."""
+    """The power of the discrete Fourier transform: Oppenheim and Schafer 2010, 8.5."""
     samples = inputs.shape[-1]
     # The angle is that of the product modulo the period, which is exact.
     turns = np.outer(np.arange(samples), np.arange(samples // 2 + 1)) % samples

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from scaffold.kinds import kind_names
+from scaffold.kinds import DIALECTS, kind_names, load_kind
 
 if TYPE_CHECKING:
     from measure import Meter
@@ -114,6 +114,16 @@ def meter(tmp_path_factory: pytest.TempPathFactory) -> Meter:
     return Meter(tmp_path_factory.mktemp("kinds"))
 
 
+def require_dialect(kind: str) -> None:
+    """Skips a kind that the keras dialect has not, and all under Keras 2."""
+    import tensorflow as tf
+
+    if not hasattr(tf.keras, "ops"):
+        pytest.skip("Keras 2 has no keras.ops")
+    if load_kind(kind).no_keras:
+        pytest.skip(load_kind(kind).no_keras)
+
+
 def test_every_kind_has_an_oracle() -> None:
     from oracles import CASES, ORACLES
 
@@ -123,8 +133,13 @@ def test_every_kind_has_an_oracle() -> None:
 
 @pytest.mark.parametrize("policy", POLICIES)
 @pytest.mark.parametrize("kind", kind_names())
-def test_kind_is_what_its_formula_says(kind: str, policy: str, meter: Meter) -> None:
-    found = meter.ours(kind, policy)
+@pytest.mark.parametrize("dialect", DIALECTS)
+def test_kind_is_what_its_formula_says(
+    dialect: str, kind: str, policy: str, meter: Meter
+) -> None:
+    if dialect == "keras":
+        require_dialect(kind)
+    found = meter.ours(kind, policy, dialect)
     allowed = {(case, part): bound(kind, case, policy) for case, part in found}
     wrong = {
         key: (off, allowed[key]) for key, off in found.items() if off > allowed[key]
@@ -168,7 +183,7 @@ def test_attention_of_nothing_is_nothing(policy: str, meter: Meter) -> None:
 
     dtype = policy.removeprefix("mixed_")
     steps, mask = tf.fill((1, 3, 4), tf.constant(4, dtype)), tf.zeros((1, 3), "bool")
-    layer = meter.imported("attention")(heads=2, size=2, dtype=policy)
+    layer = meter.imported("attention", "tf")(heads=2, size=2, dtype=policy)
     assert not np.any(float64(layer(steps, mask=mask)))
     # Scores of -64, from which Keras takes the largest number of float16 to mask them.
     keras = tf.keras.layers.Attention(dtype=policy)
@@ -203,15 +218,15 @@ def test_draws_have_their_distribution(policy: str, meter: Meter) -> None:
 
     zeros = tf.zeros((4000, 5), policy.removeprefix("mixed_"))
     layers = {
-        "noise": meter.imported("noise")(stddev=0.5, dtype=policy),
-        "sample": meter.imported("sample")(units=5, dtype=policy),
+        "noise": meter.imported("noise", "tf")(stddev=0.5, dtype=policy),
+        "sample": meter.imported("sample", "tf")(units=5, dtype=policy),
         "GaussianNoise": tf.keras.layers.GaussianNoise(0.5, seed=1, dtype=policy),
     }
     for name, layer in layers.items():
         drawn = float64(layer(zeros, training=True))
         assert off(drawn / (1 if name == "sample" else 0.5), gaussian) < 1.95, name
     images = tf.reshape(tf.constant([1.0, 2.0]), (1, 1, 2, 1))
-    augment = meter.imported("augment")(strength=0.2, dtype=policy)
+    augment = meter.imported("augment", "tf")(strength=0.2, dtype=policy)
     seen = float64(augment(tf.repeat(images, 4000, axis=0), training=True))
     factors = seen.min((1, 2, 3))
     flipped = seen[:, 0, 0, 0] > seen[:, 0, 1, 0]
