@@ -41,10 +41,12 @@ KERAS: dict[str, tuple[list[str], dict[str, str]]] = {
 }
 
 
-BACKENDS = {
-    "tensorflow": [f"{TENSORFLOW}==2.21.*"],
-    "jax": ["jax>=0.10"],
-    "torch": ["torch>=2.13"],
+# The backend of the keras dialect, and what is installed for it.
+BACKENDS: dict[str, tuple[str, list[str]]] = {
+    "tensorflow": ("tensorflow", ["keras==3.15.*", f"{TENSORFLOW}==2.21.*"]),
+    "jax": ("jax", ["keras==3.15.*", "jax>=0.10"]),
+    "torch": ("torch", ["keras==3.15.*", "torch>=2.13"]),
+    "oldest": ("tensorflow", ["keras==3.4.*", f"{TENSORFLOW}==2.21.*"]),
 }
 
 
@@ -84,9 +86,26 @@ def matrix(session: nox.Session, keras: str) -> None:
 @nox.parametrize("backend", [nox.param(name, id=name) for name in BACKENDS])
 def dialect(session: nox.Session, backend: str) -> None:
     """Generated layers of the keras dialect on one backend."""
-    session.install(".[test]", "keras==3.15.*", "numpy", *BACKENDS[backend])
-    environment = {"KERAS_BACKEND": backend}
+    name, packages = BACKENDS[backend]
+    session.install(".[test]", "numpy", *packages)
+    environment = {"KERAS_BACKEND": name}
     session.run("pytest", "-m", "keras_dialect", *session.posargs, env=environment)
+
+
+@nox.session
+@nox.parametrize(
+    "column",
+    [nox.param(name, id=name) for name in (*KERAS, *BACKENDS)],
+)
+def table(session: nox.Session, column: str) -> None:
+    """A column of docs/kinds.md: every kind under one Keras or on one backend."""
+    if column in KERAS:
+        packages, environment = KERAS[column]
+    else:
+        name, packages = BACKENDS[column]
+        environment = {"KERAS_BACKEND": name}
+    session.install(".[test]", "numpy", *packages)
+    session.run("python", "benchmarks/kinds.py", column, env=environment)
 
 
 @nox.session
