@@ -17,7 +17,8 @@ from typing import TYPE_CHECKING
 import pytest
 from kind_twins import KIND_TWINS
 from pairs import SPECS
-from twins import TWINS, VARIANTS
+from twins import TWINS
+from variants import VARIANTS
 
 from scaffold.grammar import parse
 from scaffold.rendering import render
@@ -54,7 +55,8 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
         spec = parse(twin.name, **twin.spec)
         texts = render(spec)
         (root / f"{spec.module}.py").write_text(twin.edited(texts.module), "utf-8")
-        (root / f"test_{spec.module}.py").write_text(texts.test, "utf-8")
+        test = twin.judged_by(texts.test)
+        (root / f"test_{spec.module}.py").write_text(test, "utf-8")
     return root
 
 
