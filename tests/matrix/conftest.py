@@ -38,6 +38,10 @@ class Outcome:
     failed: dict[str, str] = field(default_factory=dict)
     skipped: dict[str, str] = field(default_factory=dict)
 
+    def ran(self) -> set[str]:
+        """The tests that were selected, whatever came of them."""
+        return {*self.passed, *self.failed, *self.skipped}
+
     def laws(self) -> set[int]:
         """The laws that the failures name."""
         return {int(law) for text in self.failed.values() for law in LAW.findall(text)}
@@ -66,11 +70,12 @@ def outcomes(folder: Path) -> dict[str, Outcome]:
     return run_all(folder)
 
 
-def run_all(folder: Path) -> dict[str, Outcome]:
+def run_all(folder: Path, *options: str) -> dict[str, Outcome]:
     """Runs the tests of a folder in one pytest; returns what happened, by module."""
     report = folder / "report.xml"
     command = [sys.executable, "-m", "pytest", "-q", "--tb=short", "-n", "2"]
     command += ["--dist", "loadfile", "-p", "no:cacheprovider", f"--junitxml={report}"]
+    command += options
     run = subprocess.run(
         command,
         cwd=folder,

@@ -94,6 +94,8 @@ POLICIES = [
 ]
 every_policy = pytest.mark.parametrize("policy", POLICIES)
 mixed_policies = pytest.mark.parametrize("policy", ["mixed_float16", "mixed_bfloat16"])
+mixed_float16_alone = pytest.mark.parametrize("policy", ["mixed_float16"])
+float64_alone = pytest.mark.parametrize("policy", ["float64"])
 
 # ------------------------------------------------------------------------- the laws
 
@@ -206,9 +208,9 @@ def test_law_03_outputs_have_the_compute_dtype(policy: str) -> None:
         )
 
 
-def test_law_03_xla_agrees() -> None:
+@mixed_float16_alone
+def test_law_03_xla_agrees(policy: str) -> None:
     """Compiled by XLA, outputs and gradients are still those of float64."""
-    policy = "mixed_float16"
     run, (exact, spread) = eager(policy), oracle(compute_dtype(policy))
     set_weights(run.layer, run.weights)
     compiled = tf.function(differentiate, jit_compile=True)
@@ -228,7 +230,8 @@ def test_law_04_values_are_those_of_float64(policy: str) -> None:
         require_near(4, policy, mode, Tensors(outputs, []), exact, spread)
 
 
-def test_law_04_float64_is_float64_throughout() -> None:
+@float64_alone
+def test_law_04_float64_is_float64_throughout(policy: str) -> None:
     """No step of the float64 layer is done in a narrower dtype.
 
     Third differences along a line vanish for a smooth function; those of the rounding
@@ -239,7 +242,7 @@ def test_law_04_float64_is_float64_throughout() -> None:
         require(
             share <= 0.2,
             law=4,
-            policy="float64",
+            policy=policy,
             seen=f"{share:.0%} of the outputs show the rounding of {dtype}",
             expected="none: float64 in, float64 throughout",
             look_for="'float32' or floatx() where self.compute_dtype is meant",
@@ -283,7 +286,8 @@ def test_law_05_gradients_reach_every_weight(policy: str) -> None:
     require_near(5, policy, "backward", Tensors([], run.gradients), exact, spread)
 
 
-def test_law_05_gradients_are_derivatives() -> None:
+@float64_alone
+def test_law_05_gradients_are_derivatives(policy: str) -> None:
     """In float64 each gradient is what a central difference of the outputs says."""
     if not TRUE_GRADIENTS:
         pytest.skip("another gradient is intended")
@@ -291,7 +295,7 @@ def test_law_05_gradients_are_derivatives() -> None:
         require(
             abs(measured - promised) <= 0.02 * scale + 1e-6,
             law=5,
-            policy="float64",
+            policy=policy,
             seen=f"along a line in {name} the outputs change by {measured:.6g}; the "
             f"gradient says {promised:.6g}",
             expected="the same number twice",
@@ -492,10 +496,10 @@ def test_law_09_arguments_of_weights_take_effect() -> None:
     )
 
 
+@mixed_float16_alone
 @pytest.mark.filterwarnings("ignore")  # Those are Keras's, while it saves.
-def test_law_09_saved_model_loads_equal(tmp_path: Any) -> None:
+def test_law_09_saved_model_loads_equal(policy: str, tmp_path: Any) -> None:
     """A saved model loads with the same outputs; its weights load anywhere."""
-    policy = "mixed_float16"
     run = eager(policy)
     inputs = symbolic(run.inputs)
     model, float32_model = (
@@ -616,9 +620,9 @@ def test_law_12_sublayers_share_the_policy(policy: str) -> None:
         )
 
 
-def test_law_13_replicas_agree() -> None:
+@mixed_float16_alone
+def test_law_13_replicas_agree(policy: str) -> None:
     """Two replicas that share a batch have the gradients and the states of one."""
-    policy = "mixed_float16"
     if not DIVISIBLE or len(tf.config.list_logical_devices("CPU")) < 2:
         pytest.skip("the batch is indivisible, or TensorFlow was started too early")
     run, (exact, spread) = eager(policy), oracle(compute_dtype(policy))

@@ -82,6 +82,8 @@ POLICIES = [
 ]
 every_policy = pytest.mark.parametrize("policy", POLICIES)
 mixed_policies = pytest.mark.parametrize("policy", ["mixed_float16", "mixed_bfloat16"])
+mixed_float16_alone = pytest.mark.parametrize("policy", ["mixed_float16"])
+float64_alone = pytest.mark.parametrize("policy", ["float64"])
 
 # ------------------------------------------------------------------------- the laws
 
@@ -211,19 +213,20 @@ def test_law_04_values_are_those_of_float64(policy: str) -> None:
     require_near(4, policy, "eager", Tensors(run.outputs, []), exact, spread)
 
 
-def test_law_04_float64_is_float64_throughout() -> None:
+@float64_alone
+def test_law_04_float64_is_float64_throughout(policy: str) -> None:
     """No step of the float64 layer is done in a narrower dtype.
 
     Third differences along a line vanish for a smooth function; those of the rounding
     to a narrower dtype do not.
     """
-    exact_policy("float64")
+    exact_policy(policy)
     for step, threshold, dtype in ((1e-6, 1e-10, "float32"), (2e-3, 1e-5, "a half")):
         share = share_of_rounding(step, threshold)
         require(
             share <= 0.2,
             law=4,
-            policy="float64",
+            policy=policy,
             seen=f"{share:.0%} of the outputs show the rounding of {dtype}",
             expected="none: float64 in, float64 throughout",
             look_for="'float32', floatx() or keras.backend.result_type where "
@@ -260,16 +263,17 @@ def test_law_05_gradients_reach_every_weight(policy: str) -> None:
     require_near(5, policy, "backward", Tensors([], run.gradients), exact, spread)
 
 
-def test_law_05_gradients_are_derivatives() -> None:
+@float64_alone
+def test_law_05_gradients_are_derivatives(policy: str) -> None:
     """In float64 each gradient is what a central difference of the outputs says."""
-    exact_policy("float64")
+    exact_policy(policy)
     if not TRUE_GRADIENTS:
         pytest.skip("another gradient is intended")
     for name, promised, scale, measured in central_differences():
         require(
             abs(measured - promised) <= 0.02 * scale + 1e-6,
             law=5,
-            policy="float64",
+            policy=policy,
             seen=f"along a line in {name} the outputs change by {measured:.6g}; the "
             f"gradient says {promised:.6g}",
             expected="the same number twice",
@@ -385,10 +389,10 @@ def test_law_09_config_keeps_policy_and_arguments(policy: str) -> None:
     )
 
 
+@mixed_float16_alone
 @pytest.mark.filterwarnings("ignore")  # Those are Keras's, while it saves.
-def test_law_09_saved_model_loads_equal(tmp_path: Any) -> None:
+def test_law_09_saved_model_loads_equal(policy: str, tmp_path: Any) -> None:
     """A saved model loads with the same outputs; its weights load anywhere."""
-    policy = "mixed_float16"
     run = eager(policy)
     inputs = symbolic(run.inputs)
     model, float32_model = (
