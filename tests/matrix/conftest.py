@@ -96,5 +96,5 @@ def run_all(folder: Path, *options: str) -> dict[str, Outcome]:
         elif problem.tag == "skipped":
             outcome.skipped[name] = problem.get("message", "")
         else:
-            outcome.failed[name] = problem.get("message", "") + (problem.text or "")
+            outcome.failed[name] = f"{problem.get('message', '')}\n{problem.text}"
     return outcomes

@@ -15,6 +15,8 @@ import contextlib
 import functools
 import inspect
 import operator
+import re
+import textwrap
 import traceback
 from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
@@ -119,16 +121,18 @@ def test_law_01_follows_its_own_policy(policy: str) -> None:
         f"global policy {policy!r} makes it {heir.dtype_policy.name!r}",
         expected=f"{policy!r} both times",
         look_for="an __init__ that does not hand **kwargs, and so dtype, to super()",
+        where=r"super\(\).__init__",
     )
     for seen, right in zip(outputs, run.outputs):
         require(
             seen.dtype == right.dtype and close(seen, right, policy),
             law=1,
             policy=policy,
-            seen=f"under the global policy {other!r} the outputs are other ones, in "
-            f"{seen.dtype.name}",
-            expected=f"those of the layer's own policy, in {right.dtype.name}",
+            seen=f"outputs change with the global policy: {seen.dtype.name} where that "
+            f"is {other!r}, {right.dtype.name} where it is {POLICY_AT_IMPORT!r}",
+            expected=f"the same outputs, since the layer has dtype={policy!r}",
             look_for="global_policy() or floatx() instead of self.compute_dtype",
+            where=r"global_policy\(|floatx\(",
         )
 
 
@@ -146,6 +150,7 @@ def test_law_02_stores_weights_in_the_variable_dtype(policy: str) -> None:
             seen=f"the weight {name!r} is stored in {seen}",
             expected=expected,
             look_for=f"dtype=self.variable_dtype in add_weight(name={name!r})",
+            where=f"name=.{name}.,",
         )
     known = {id(weight) for weight in run.layer.weights}
     for name, value in vars(run.layer).items():
@@ -157,6 +162,7 @@ def test_law_02_stores_weights_in_the_variable_dtype(policy: str) -> None:
                 seen=f"self.{name} is a tf.Variable that is no weight of the layer",
                 expected="a weight, which Keras casts, trains and saves",
                 look_for="tf.Variable where self.add_weight is meant",
+                where=r"tf\.Variable\(",
             )
     require(
         len(run.layer.weights) == len(run.weights),
@@ -192,6 +198,7 @@ def test_law_03_outputs_have_the_compute_dtype(policy: str) -> None:
             expected=expected,
             look_for="an output cast to float32 or self.dtype; another shape from "
             "compute_output_shape; a batch size read from inputs.shape",
+            where=r"\.shape\[|self\.dtype\b|floatx\(|['\"]float\d+['\"]",
         )
     one = len(flat(run.inputs)) == len(run.outputs) == 1
     if one and "compute_output_shape" in vars(type(run.layer)):
@@ -245,6 +252,7 @@ def test_law_04_float64_is_float64_throughout(policy: str) -> None:
             seen=f"{share:.0%} of the outputs show the rounding of {dtype}",
             expected="none: float64 in, float64 throughout",
             look_for="'float32' or floatx() where self.compute_dtype is meant",
+            where=r"['\"]b?float(16|32)['\"]|floatx\(",
         )
 
 
@@ -270,6 +278,7 @@ def test_law_05_gradients_reach_every_weight(policy: str) -> None:
             expected="one that is not zero",
             look_for="tf.stop_gradient, .numpy(), a cast to an integer, or a weight "
             "that was read outside `call`",
+            where=r"stop_gradient|\.numpy\(|['\"]u?int\d+['\"]",
         )
         if gradient is None:
             continue
@@ -299,6 +308,7 @@ def test_law_05_gradients_are_derivatives(policy: str) -> None:
             f"gradient says {promised:.6g}",
             expected="the same number twice",
             look_for="tf.stop_gradient around a part of `call`, or a custom gradient",
+            where="stop_gradient|custom_gradient",
         )
 
 
@@ -328,6 +338,7 @@ def test_law_06_computes_in_the_compute_dtype(policy: str) -> None:
             seen=f"{node.op} runs in {', '.join(dtypes)} (node {node.name})",
             expected=compute,
             look_for="operands that are float32 when they are multiplied",
+            where=r"['\"]float32['\"]",
         )
         require(
             node.op == "ReadVariableOp"  # that is law 2's
@@ -337,6 +348,7 @@ def test_law_06_computes_in_the_compute_dtype(policy: str) -> None:
             seen=f"{node.op} has a {', '.join(dtypes)} result (node {node.name})",
             expected=f"no half but the compute dtype, {compute}",
             look_for="'float16' or 'bfloat16' where self.compute_dtype is meant",
+            where=r"['\"]b?float16['\"]",
         )
         source = producer(node)
         # The cast of an input is Keras's own: what is summed is rightly cast back.
@@ -406,11 +418,12 @@ def test_law_08_small_steps_reach_the_master(policy: str) -> None:
                 rms(new - old - step) <= 0.1 * rms(step) + 2.0**-23 * rms(old),
                 law=8,
                 policy=policy,
-                seen=f"{name} moved by {rms(new - old):.3g}",
-                expected=f"{rms(step):.3g}"
-                + (", since the loss overflowed" if factor == np.inf else ""),
+                seen=f"one loss-scaled step moves {name} by {rms(new - old):.3g}",
+                expected=f"{rms(step):.3g}, "
+                + ("since the loss overflowed" if factor == np.inf else "in float32"),
                 look_for="a weight that is stored in a half, or that `call` assigns "
                 "from its reading in the compute dtype",
+                where=r"\.assign",
             )
 
 
@@ -449,6 +462,7 @@ def test_law_09_config_keeps_policy_and_arguments(policy: str) -> None:
         expected="the policy and the arguments of the first layer",
         look_for="get_config without super().get_config(), or an argument that "
         "__init__ does not keep",
+        where=r"config\b.* = ",
     )
     other = "float32" if policy == "mixed_bfloat16" else "mixed_bfloat16"
     moved = type(layer).from_config({**config, "dtype": other})
@@ -578,6 +592,7 @@ def test_law_11_training_and_masks(policy: str) -> None:
                 f"{np.mean(np.isfinite(float64(seen))):.0%} of them finite",
                 expected=f"finite {right.dtype.name} outputs",
                 look_for="what `call` does only where training is true",
+                where=r"\b(if|and|not) training\b",
             )
         if not RANDOM:
             seen = Tensors(outputs, [])
@@ -661,9 +676,11 @@ def test_law_13_replicas_agree(policy: str) -> None:
             not is_float(weight) or all(np.allclose(x, right, rtol=1e-5) for x in seen),
             law=13,
             policy=policy,
-            seen=f"replicas have {short_name(weight)} at {[x.flat[0] for x in seen]}",
-            expected=f"the mean of their updates, {right.flat[0]}",
+            seen=f"replicas have {short_name(weight)} at "
+            + " and ".join(f"{x.flat[0]:.4g}" for x in seen),
+            expected=f"the mean of their updates, {right.flat[0]:.4g}",
             look_for=look_for,
+            where=f"name=.{short_name(weight)}.,",
         )
 
 
@@ -680,6 +697,7 @@ def law_14_global_policy_stays() -> Iterator[None]:
         seen=f"the layer has set the global policy {policy!r}",
         expected="it follows the global policy and leaves it alone",
         look_for="set_global_policy or set_dtype_policy in the layer",
+        where="set_(global|dtype)_policy",
     )
 
 
@@ -748,13 +766,25 @@ def require(holds: Any, **report: Any) -> None:
         pytest.fail(words(**report), pytrace=False)
 
 
-def words(law: int, policy: str, seen: Any, expected: Any, look_for: str) -> str:
+def words(
+    law: int, policy: str, seen: Any, expected: Any, look_for: str, where: str = ""
+) -> str:
     return (
         f"Law {law}, {policy}.\n"
         f"  Seen:     {seen}.\n"
         f"  Expected: {expected}.\n"
-        f"  Look for: {look_for}."
+        f"  Look for: {' <- '.join([look_for, *lines_with(where)])}."
     )
+
+
+def lines_with(pattern: str) -> list[str]:
+    """Returns up to two lines of the layer in which a fault of this kind may be."""
+    lines, first = inspect.getsourcelines(MyLayer)
+    return [
+        f"line {number}: {line.strip()}"
+        for number, line in enumerate(lines, first)
+        if pattern and re.search(pattern, line)
+    ][:2]
 
 
 def require_near(
@@ -798,11 +828,16 @@ def require_near(
             law=law,
             policy=policy,
             seen=f"{when}: {names[i]} is {ratio:.3g} times as far from float64 as the "
-            "rounding of inputs and weights explains",
-            expected=f"at most {LIMIT[compute]:g} times",
+            "rounding of inputs and weights explains"
+            if np.isfinite(error)
+            else f"{when}: {names[i]} is not finite",
+            expected=f"at most {LIMIT[compute]:g} times"
+            if np.isfinite(error)
+            else "finite values, as float64 has",
             look_for="a step that a narrow dtype cannot hold: an epsilon below 1e-7, a "
             "mask, square or sum beyond 65504, a difference of like numbers. Scale it, "
             "or compute it in at least float32",
+            where=r"\de-?\d" if law == 7 else "",
         )
 
 
@@ -815,7 +850,10 @@ def explained(doing: str, law: int, policy: str, look_for: str) -> Iterator[None
         source = inspect.getsourcefile(MyLayer)
         frames = traceback.extract_tb(error.__traceback__)
         lines = [f"line {f.lineno}: {f.line}" for f in frames if f.filename == source]
-        message = " ".join(str(error).split())
+        # Keras puts the message, in bold, between two paragraphs of its own.
+        text = re.sub(r"\x1b\[\dm", "", str(error))
+        told = re.match(r"Exception encountered.*?\n\n(.*?)\n\n", text, re.DOTALL)
+        message = textwrap.shorten(told[1] if told else text, 300, placeholder=" ...")
         report = words(
             law=law,
             policy=policy,
@@ -856,7 +894,8 @@ def once(
     "a call and its gradient",
     law=3,
     look_for="an operand in another dtype than the compute dtype: a float32 constant, "
-    "or a weight or an input without its cast",
+    "a weight or an input without its cast, or a sublayer without "
+    "dtype=self.dtype_policy",
 )
 def eager(policy: str) -> Run:
     """Calls a layer that has the policy, on values that its compute dtype holds."""
