@@ -115,6 +115,15 @@ MESSAGES = {
         Look for: what `call` does only where training is true
         <- line N: if training:.
     """,
+    "SublayerInFloat32": """
+        Law 12, mixed_float16.
+        Seen: dense_N has the policy 'float32'.
+        Expected: mixed_float16.
+        Look for: dtype=self.dtype_policy where the sublayer is made
+        <- line N: self.hidden = tf.keras.layers.Dense(
+        <- line N: self.projection = tf.keras.layers.Dense(input_shape[-1],
+        dtype="float32").
+    """,
     "StatsOfOneReplica": """
         Law 13, mixed_float16.
         Seen: replicas have mean at N and N.
@@ -137,6 +146,7 @@ def normal(message: str) -> str:
     message = re.sub(r"(raises \w+:) .*\.$", r"\1 ....", message, flags=re.MULTILINE)
     message = re.sub(r"\(node [^)]+\)", "(node N)", message)
     message = re.sub(r" <- line \d+:", " <- line N:", message)
+    message = re.sub(r"\b(dense)(_\d+)? has", r"\1_N has", message)
     number = r"\d+(\.\d+)?(e[+-]\d+)?"
     message = re.sub(rf"\b(by|at|and|updates,) {number}(?=[. ])", r"\1 N", message)
     message = re.sub(rf"(Expected:) {number}, in", r"\1 N, in", message)

@@ -359,6 +359,37 @@ TWINS += (
         (4,),
         "times as far from float64",
     ),
+    # What is declared float32 must still be that of the dtypes before it.
+    Twin(
+        "DeclaredOutputOfHalf",
+        in_call(
+            "outputs = inputs @ w + b",
+            'half = tf.cast(outputs, "float16")',
+            result='return outputs, tf.cast(half, "float32")\n',
+        ),
+        (4, 6),
+        "'float16' or 'bfloat16' where self.compute_dtype is meant",
+        intended=(
+            (
+                "OUTPUT_DTYPES: dict[int, str] = {}",
+                'OUTPUT_DTYPES: dict[int, str] = {1: "float32"}',
+            ),
+        ),
+    ),
+    Twin(
+        "SublayerInFloat32",
+        (
+            ("dtype=policy)", 'dtype="float32")'),
+            (
+                "return inputs + self.projection(self.hidden(inputs))",
+                "outputs = self.projection(self.hidden(inputs))\n"
+                "        return inputs + tf.cast(outputs, self.compute_dtype)",
+            ),
+        ),
+        (6, 12),
+        "has the policy 'float32'",
+        {"kind": "block"},
+    ),
     Twin(
         "MasksUnknown",
         (("        self.supports_masking = True\n", ""),),

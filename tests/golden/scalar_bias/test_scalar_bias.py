@@ -627,6 +627,7 @@ def test_law_12_sublayers_share_the_policy(policy: str) -> None:
             seen=f"{sublayer.name} has the policy {sublayer.dtype_policy.name!r}",
             expected=policy,
             look_for="dtype=self.dtype_policy where the sublayer is made",
+            where=r"= (\w+\.)*layers\.\w+\(",
         )
 
 
