@@ -17,7 +17,8 @@ from typing import TYPE_CHECKING
 import pytest
 from kind_twins import KIND_TWINS
 from pairs import SPECS
-from twins import TWINS, VARIANTS
+from twins import TWINS
+from variants import VARIANTS
 
 from scaffold.grammar import parse
 from scaffold.rendering import render
@@ -37,6 +38,10 @@ class Outcome:
     failed: dict[str, str] = field(default_factory=dict)
     skipped: dict[str, str] = field(default_factory=dict)
 
+    def ran(self) -> set[str]:
+        """The tests that were selected, whatever came of them."""
+        return {*self.passed, *self.failed, *self.skipped}
+
     def laws(self) -> set[int]:
         """The laws that the failures name."""
         return {int(law) for text in self.failed.values() for law in LAW.findall(text)}
@@ -54,7 +59,8 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
         spec = parse(twin.name, **twin.spec)
         texts = render(spec)
         (root / f"{spec.module}.py").write_text(twin.edited(texts.module), "utf-8")
-        (root / f"test_{spec.module}.py").write_text(texts.test, "utf-8")
+        test = twin.judged_by(texts.test)
+        (root / f"test_{spec.module}.py").write_text(test, "utf-8")
     return root
 
 
@@ -64,11 +70,12 @@ def outcomes(folder: Path) -> dict[str, Outcome]:
     return run_all(folder)
 
 
-def run_all(folder: Path) -> dict[str, Outcome]:
+def run_all(folder: Path, *options: str) -> dict[str, Outcome]:
     """Runs the tests of a folder in one pytest; returns what happened, by module."""
     report = folder / "report.xml"
     command = [sys.executable, "-m", "pytest", "-q", "--tb=short", "-n", "2"]
     command += ["--dist", "loadfile", "-p", "no:cacheprovider", f"--junitxml={report}"]
+    command += options
     run = subprocess.run(
         command,
         cwd=folder,
@@ -89,5 +96,5 @@ def run_all(folder: Path) -> dict[str, Outcome]:
         elif problem.tag == "skipped":
             outcome.skipped[name] = problem.get("message", "")
         else:
-            outcome.failed[name] = problem.get("message", "") + (problem.text or "")
+            outcome.failed[name] = f"{problem.get('message', '')}\n{problem.text}"
     return outcomes

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 import pytest
 from kind_twins import KIND_TWINS
 from pairs import SPECS, skipped_by_intention
-from twins import TWINS, VARIANTS, Twin
+from twins import TWINS, Twin
+from variants import VARIANTS
 
 from scaffold.spec import LayerSpec
 

@@ -22,7 +22,8 @@ class Twin:
     """A layer spec, edits of its module, and the laws that must fail.
 
     `laws` holds each law that says why; more may fail with it. `words` stand in the
-    message of one of them.
+    message of one of them. `intended` are edits of the test file, where a sound layer
+    means something else than the generated one does.
     """
 
     name: str
@@ -31,15 +32,23 @@ class Twin:
     words: str = ""
     spec: dict[str, Any] = field(default_factory=lambda: DENSE)
     keras3_only: bool = False
+    intended: tuple[tuple[str, str], ...] = ()
 
     def edited(self, module: str) -> str:
         """Returns the module with every edit made, each of which must apply."""
-        for old, new in self.edits:
-            if old not in module:
+        return self._apply(self.edits, module)
+
+    def judged_by(self, test: str) -> str:
+        """Returns the test file with the intentions of this layer."""
+        return self._apply(self.intended, test)
+
+    def _apply(self, edits: tuple[tuple[str, str], ...], text: str) -> str:
+        for old, new in edits:
+            if old not in text:
                 message = f"{self.name}: the template no longer has {old!r}"
                 raise AssertionError(message)
-            module = module.replace(old, new)
-        return module
+            text = text.replace(old, new)
+        return text
 
 
 def in_call(*lines: str, result: str = RETURN) -> tuple[tuple[str, str], ...]:
@@ -349,6 +358,37 @@ TWINS += (
         ),
         (4,),
         "times as far from float64",
+    ),
+    # What is declared float32 must still be that of the dtypes before it.
+    Twin(
+        "DeclaredOutputOfHalf",
+        in_call(
+            "outputs = inputs @ w + b",
+            'half = tf.cast(outputs, "float16")',
+            result='return outputs, tf.cast(half, "float32")\n',
+        ),
+        (4, 6),
+        "'float16' or 'bfloat16' where self.compute_dtype is meant",
+        intended=(
+            (
+                "OUTPUT_DTYPES: dict[int, str] = {}",
+                'OUTPUT_DTYPES: dict[int, str] = {1: "float32"}',
+            ),
+        ),
+    ),
+    Twin(
+        "SublayerInFloat32",
+        (
+            ("dtype=policy)", 'dtype="float32")'),
+            (
+                "return inputs + self.projection(self.hidden(inputs))",
+                "outputs = self.projection(self.hidden(inputs))\n"
+                "        return inputs + tf.cast(outputs, self.compute_dtype)",
+            ),
+        ),
+        (6, 12),
+        "has the policy 'float32'",
+        {"kind": "block"},
     ),
     Twin(
         "MasksUnknown",
