@@ -15,14 +15,15 @@ import os
 import sys
 import tempfile
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from scaffold.kinds import kind_names
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
     from measure import Engine, Errors, Meter
+    from oracles import Array
 
 POLICIES = (
     "mixed_float16",
@@ -68,21 +69,21 @@ def others(engine: Engine) -> Iterator[list[str]]:
     """One row for a layer of Keras beside which there is no kind, or another call."""
     import numpy as np
     from measure import EPSILON, compute_dtype
-    from oracles import Array, error
+    from oracles import error
 
     layers, random = engine.keras.layers, np.random.default_rng(1)
     x, scale = random.normal(size=(32, 48)), 1 + 2.0**-13 * np.arange(48)
 
-    def unit(x: Array, policy: str) -> Any:
+    def unit(x: Array, policy: str) -> object:
         return layers.UnitNormalization(dtype=policy)(x)
 
-    def rms(x: Array, policy: str) -> Any:
+    def rms(x: Array, policy: str) -> object:
         layer = layers.RMSNormalization(dtype=policy)
         layer.build(x.shape)
         layer.scale.assign(scale)
         return layer(x)
 
-    def attention(x: Array, policy: str) -> Any:
+    def attention(x: Array, policy: str) -> object:
         steps, mask = x[None], np.zeros((1, len(x)), bool)
         return layers.Attention(dtype=policy)([steps, steps], mask=[None, mask])[0]
 
@@ -92,7 +93,9 @@ def others(engine: Engine) -> Iterator[list[str]]:
     def of_square_1(x: Array) -> Array:
         return np.asarray(scale * x / np.sqrt((x**2).mean(-1, keepdims=True) + 1e-6))
 
-    rows = [
+    rows: list[
+        tuple[str, str, Callable[[Array, str], object], Array, Callable[[Array], Array]]
+    ] = [
         ("UnitNormalization", "ordinary", unit, x, of_length_1),
         ("UnitNormalization", "x300", unit, 300 * x, of_length_1),
         ("UnitNormalization", "zeros", unit, 0 * x, np.zeros_like),
