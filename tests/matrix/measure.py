@@ -7,14 +7,14 @@ from __future__ import annotations
 
 import functools
 import importlib
+import operator
 import sys
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 import numpy as np
 from oracles import CASES, Array, Case, Result, answer, error
 
 from scaffold.grammar import parse
-from scaffold.kinds import in_dialect, load_kind
 from scaffold.names import camel_case
 from scaffold.rendering import render
 
@@ -38,12 +38,85 @@ def compute_dtype(policy: str) -> str:
     return policy.removeprefix("mixed_")
 
 
+class TensorFlow:
+    """What the tf dialect is run with."""
+
+    dialect = "tf"
+
+    def __init__(self) -> None:
+        import tensorflow as tf
+
+        self.tf, self.keras = tf, tf.keras
+        old = tuple(map(int, tf.__version__.split(".")[:2])) < (2, 16)
+        self.backend = "tensorflow 2.15" if old else "tensorflow"
+
+    def cast(self, value: Any, dtype: str) -> Any:
+        return self.tf.cast(value, dtype)
+
+    def float64(self, tensor: Any) -> Array:
+        return np.asarray(self.tf.cast(tensor, "float64"))
+
+    def counter(self, layer: Any) -> Any:
+        """The weight that numbers what a layer draws."""
+        return layer.draws
+
+    def pulled_back(self, layer: Any, inputs: Any, upstream: Any) -> tuple[Any, Any]:
+        """The outputs, and the gradient of inputs for one of outputs."""
+        with self.tf.GradientTape() as tape:
+            tape.watch(inputs)
+            outputs = layer(inputs)
+        return outputs, tape.gradient(outputs, inputs, upstream)
+
+
+class Keras:
+    """What the keras dialect is run with, on the backend that KERAS_BACKEND names."""
+
+    dialect = "keras"
+
+    def __init__(self) -> None:
+        import keras
+
+        self.keras, self.backend = keras, keras.backend.backend()
+        # Off TensorFlow, Keras makes float32 of float64 by a private table; JAX does, too.
+        dtypes = importlib.import_module("keras.src.backend.common.dtypes")
+        dtypes.BIT64_TO_BIT32_DTYPE["float64"] = "float64"
+        if self.backend == "jax":
+            import jax
+
+            jax.config.update("jax_enable_x64", True)
+
+    def cast(self, value: Any, dtype: str) -> Any:
+        return self.keras.ops.cast(self.keras.ops.convert_to_tensor(value), dtype)
+
+    def float64(self, tensor: Any) -> Array:
+        return np.asarray(self.keras.ops.convert_to_numpy(self.cast(tensor, "float64")))
+
+    def counter(self, layer: Any) -> Any:
+        """The state that numbers what a layer draws."""
+        return layer.seed_generator.state
+
+    def pulled_back(self, layer: Any, inputs: Any, upstream: Any) -> tuple[Any, Any]:
+        """The outputs, and the gradient of inputs for one of outputs."""
+        if self.backend == "tensorflow":
+            return TensorFlow().pulled_back(layer, inputs, upstream)
+        if self.backend == "jax":
+            import jax
+
+            outputs, pull_back = jax.vjp(layer, inputs)
+            return outputs, pull_back(upstream)[0]
+        import torch
+
+        inputs = inputs.requires_grad_()
+        outputs = layer(inputs)
+        return outputs, torch.autograd.grad(outputs, inputs, upstream)[0]
+
+
+Engine: TypeAlias = "TensorFlow | Keras"
+
+
 def imported(kind: str, dialect: str, folder: Path) -> type[Any]:
     """The layer class of a kind as it comes, written to a folder and imported."""
-    known = in_dialect(load_kind(kind), dialect)
-    texts: dict[str, Any] = {"weights": known.weights, "arguments": known.arguments}
-    name = f"Oracle{camel_case(kind)}In{dialect.capitalize()}"
-    spec = parse(name, kind=kind, dialect=dialect, **texts)
+    spec = parse(f"Oracle{camel_case(kind)}", kind=kind, dialect=dialect)
     (folder / f"{spec.module}.py").write_text(render(spec).module, "utf-8")
     sys.path.insert(0, str(folder))
     try:
@@ -54,58 +127,44 @@ def imported(kind: str, dialect: str, folder: Path) -> type[Any]:
     return layer
 
 
-def float64(tensor: Any) -> Array:
-    import tensorflow as tf
-
-    values: Array = tf.cast(tensor, "float64").numpy()
-    return values
+def is_float(value: Any) -> bool:
+    return isinstance(value, np.ndarray) and value.dtype.kind == "f"
 
 
-def rounded(value: Any, dtype: str) -> Any:
+def rounded(value: Any, dtype: str, engine: Engine) -> Any:
     """A float array as the dtype has it, and all else as it is."""
-    import tensorflow as tf
-
-    if isinstance(value, np.ndarray) and value.dtype.kind == "f":
-        return float64(tf.cast(tf.constant(value), dtype))
-    return value
+    return engine.float64(engine.cast(value, dtype)) if is_float(value) else value
 
 
-def rounded_case(case: Case, policy: str) -> Case:
+def rounded_case(case: Case, policy: str, engine: Engine) -> Case:
     """The case with inputs and weights that the compute dtype holds."""
     dtype = compute_dtype(policy)
     wide = "float64" if dtype == "float64" else "float32"
     weights = {
-        name: rounded(value, wide if name in STATE else dtype)
+        name: rounded(value, wide if name in STATE else dtype, engine)
         for name, value in case.weights.items()
     }
     return case._replace(
-        inputs=rounded(case.inputs, dtype),
+        inputs=rounded(case.inputs, dtype, engine),
         weights=weights,
-        extra={name: rounded(value, dtype) for name, value in case.extra.items()},
-        upstream=rounded(case.upstream, dtype),
+        extra={n: rounded(value, dtype, engine) for n, value in case.extra.items()},
+        upstream=rounded(case.upstream, dtype, engine),
     )
 
 
-def tensors(value: Any, policy: str) -> Any:
-    import tensorflow as tf
-
+def tensor(value: Any, policy: str, engine: Engine) -> Any:
+    """An array in the compute dtype, or in its own if that is no float."""
     if not isinstance(value, np.ndarray):
         return value
-    floats = value.dtype.kind == "f"
-    return tf.cast(tf.constant(value), compute_dtype(policy)) if floats else value
+    return engine.cast(
+        value, compute_dtype(policy) if is_float(value) else value.dtype.name
+    )
 
 
-def put(layer: Any, weights: dict[str, Any]) -> None:
+def put(layer: Any, weights: Mapping[str, Any]) -> None:
     """Assigns weights by the path of their attribute."""
-    import tensorflow as tf
-
     for path, value in weights.items():
-        *parents, name = path.split(".")
-        owner = layer
-        for parent in parents:
-            owner = getattr(owner, parent)
-        variable = getattr(owner, name)
-        variable.assign(tf.cast(value, variable.dtype))
+        operator.attrgetter(path)(layer).assign(value)
 
 
 class Seen(NamedTuple):
@@ -115,44 +174,41 @@ class Seen(NamedTuple):
     draws: Array | None = None
 
 
-def run(made: type[Any], kind: str, case: Case, policy: str) -> Seen:
+def run(made: type[Any], kind: str, case: Case, policy: str, engine: Engine) -> Seen:
     """Calls a new generated layer on a case that is rounded already."""
-    import tensorflow as tf
-
-    arguments = dict(case.arguments)
+    float64, arguments = engine.float64, dict(case.arguments)
     if kind == "wrapper":
         units = case.weights["layer.bias"].shape[-1]
-        arguments["layer"] = tf.keras.layers.Dense(units, dtype=policy)
+        arguments["layer"] = engine.keras.layers.Dense(units, dtype=policy)
     layer = made(**arguments, dtype=policy)
-    inputs = tf.constant(tensors(case.inputs, policy))
-    extra = {name: tensors(value, policy) for name, value in case.extra.items()}
+    inputs = tensor(case.inputs, policy, engine)
+    extra = {name: tensor(value, policy, engine) for name, value in case.extra.items()}
     if kind == "rnn-cell" and case.inputs.ndim > 2:
-        rnn = tf.keras.layers.RNN(layer, dtype=policy)
+        rnn = engine.keras.layers.RNN(layer, dtype=policy)
         rnn(inputs)
-        put(layer, dict(case.weights))
+        put(layer, case.weights)
         return Seen({"outputs": float64(rnn(inputs))})
     if kind == "rnn-cell":
         extra["states"] = [extra["states"]]
     layer(inputs, **extra)
-    put(layer, dict(case.weights))
+    put(layer, case.weights)
     draws = None
     if case.reveals is not None:
-        # What the first call draws: the counter is set back for each.
-        counter = getattr(layer, "draws", None)
-        counter = layer.seed_generator.state if counter is None else counter
-        start = tf.convert_to_tensor(counter)
-        draws = float64(layer(tensors(case.reveals, policy), **extra))
-        counter.assign(start)
-    with tf.GradientTape() as tape:
-        if case.upstream is not None:
-            tape.watch(inputs)
+        # What the next call draws: the counter is set back between.
+        counter = engine.counter(layer)
+        before = np.asarray(counter)
+        draws = float64(layer(tensor(case.reveals, policy, engine), **extra))
+        counter.assign(before)
+    result: Result = {}
+    if case.upstream is None:
         outputs = layer(inputs, **extra)
+    else:
+        upstream = tensor(case.upstream, policy, engine)
+        outputs, gradient = engine.pulled_back(layer, inputs, upstream)
+        result["gradient"] = float64(gradient)
     first = outputs[0] if isinstance(outputs, tuple) else outputs
-    assert tf.as_dtype(first.dtype).name == compute_dtype(policy)
-    result = {"outputs": float64(first)}
-    if case.upstream is not None:
-        upstream = tensors(case.upstream, policy)
-        result["gradient"] = float64(tape.gradient(first, inputs, upstream))
+    assert compute_dtype(policy) in str(first.dtype)
+    result["outputs"] = float64(first)
     if layer.losses:
         result["loss"] = float64(layer.losses[-1])
     if kind == "stats":
@@ -193,17 +249,15 @@ def keras_layers(given: Mapping[str, Any]) -> dict[str, tuple[str, list[str], An
     }
 
 
-def run_keras(kind: str, case: Case, policy: str) -> Seen | None:
+def run_keras(kind: str, case: Case, policy: str, engine: Engine) -> Seen | None:
     """Calls the layer of Keras on a case that is rounded already, if there is one."""
-    import tensorflow as tf
-
     known = keras_layers(case.arguments)
     if kind not in known:
         return None
     name, weights, arguments = known[kind]
-    layer = getattr(tf.keras.layers, name)(**arguments, dtype=policy)
-    inputs = tf.constant(tensors(case.inputs, policy))
-    call = {name: tensors(value, policy) for name, value in case.extra.items()}
+    layer = getattr(engine.keras.layers, name)(**arguments, dtype=policy)
+    inputs = tensor(case.inputs, policy, engine)
+    call = {name: tensor(value, policy, engine) for name, value in case.extra.items()}
     both = [inputs]
     if kind == "attention":
         both.append(inputs)
@@ -212,10 +266,11 @@ def run_keras(kind: str, case: Case, policy: str) -> Seen | None:
         call["use_causal_mask"] = case.arguments.get("causal", False)
     layer(*both, **call)
     for name, variable in zip(weights, layer.weights, strict=True):
-        variable.assign(tf.cast(case.weights[name], variable.dtype))
-    result = {"outputs": float64(layer(*both, **call))}
+        variable.assign(case.weights[name])
+    result = {"outputs": engine.float64(layer(*both, **call))}
     if kind == "stats":
-        result |= dict(zip(sorted(STATE), map(float64, layer.weights[2:]), strict=True))
+        state = map(engine.float64, layer.weights[2:])
+        result |= dict(zip(sorted(STATE), state, strict=True))
     return Seen(result)
 
 
@@ -227,11 +282,13 @@ def epsilon_of(part: str, policy: str) -> float:
     return min(own, EPSILON["float32"]) if part in STATE else own
 
 
-def errors(kind: str, policy: str, runner: Callable[[Case], Seen | None]) -> Errors:
+def errors(
+    kind: str, policy: str, engine: Engine, runner: Callable[[Case], Seen | None]
+) -> Errors:
     """The error of each part of each case that the runner has an answer to."""
     found: Errors = {}
     for case in CASES[kind]():
-        fed = rounded_case(case, policy)
+        fed = rounded_case(case, policy, engine)
         seen = runner(fed)
         if seen is None:
             continue
@@ -243,27 +300,32 @@ def errors(kind: str, policy: str, runner: Callable[[Case], Seen | None]) -> Err
 
 
 class Meter:
-    """The errors of all kinds, each measured once in a process."""
+    """The errors of all kinds in a dialect, each measured once in a process."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, engine: Engine) -> None:
         """Layers are written to the folder."""
-        self.imported = functools.cache(functools.partial(imported, folder=folder))
+        self.engine = engine
 
-    @functools.cached_property
-    def ours(self) -> Callable[..., Errors]:
-        """The errors of a generated kind under a policy, in a dialect."""
+        @functools.cache
+        def layer(kind: str) -> type[Any]:
+            return imported(kind, engine.dialect, folder)
 
-        def measured(kind: str, policy: str, dialect: str = "tf") -> Errors:
-            made = self.imported(kind, dialect)
-            return errors(kind, policy, lambda case: run(made, kind, case, policy))
+        @functools.cache
+        def ours(kind: str, policy: str) -> Errors:
+            made = layer(kind)
+            return errors(
+                kind, policy, engine, lambda case: run(made, kind, case, policy, engine)
+            )
 
-        return functools.cache(measured)
+        @functools.cache
+        def keras(kind: str, policy: str) -> Errors:
+            return errors(
+                kind, policy, engine, lambda case: run_keras(kind, case, policy, engine)
+            )
 
-    @functools.cached_property
-    def keras(self) -> Callable[[str, str], Errors]:
+        self.layer = layer
+        """The class of a generated kind."""
+        self.ours = ours
+        """The errors of a generated kind under a policy."""
+        self.keras = keras
         """Those of the layer of Keras for the same job: none, where there is none."""
-
-        def measured(kind: str, policy: str) -> Errors:
-            return errors(kind, policy, lambda case: run_keras(kind, case, policy))
-
-        return functools.cache(measured)

@@ -155,7 +155,7 @@ def attention(
 def augment(
     inputs: Array, draws: Array | None = None, training: bool = False
 ) -> Result:
-    """Reflections and intensities: Krizhevsky, Sutskever, Hinton 2012, section 4.1.
+    """Reflections: Krizhevsky, Sutskever, Hinton 2012, section 4.1; and one factor each.
 
     The images that show the draws hold 1 on the left and 2 on the right.
     """
@@ -247,7 +247,7 @@ def embedding(inputs: Array, table: Array) -> Result:
 
 
 def features(inputs: Array, floor: float = 1e-6) -> Result:
-    """The power of the discrete Fourier transform: Oppenheim and Schafer 2010, 8.5."""
+    """The logarithm of |A_k| squared, with A_k as NumPy's page on its `fft` defines it."""
     samples = inputs.shape[-1]
     # The angle is that of the product modulo the period, which is exact.
     turns = np.outer(np.arange(samples), np.arange(samples // 2 + 1)) % samples
@@ -278,9 +278,9 @@ def graph(
     bias: Array,
     activation: str | None = None,
 ) -> Result:
-    """The mean of Hamilton, Ying, Leskovec 2017, algorithm 1, lines 4 and 5.
+    """Hamilton, Ying, Leskovec 2017, algorithm 1, line 4, by a mean; then a projection.
 
-    The projection is linear: it may come after the mean, as it does here.
+    That is line 5 without the node's own row. The layer projects first: it is linear.
     """
     outputs = np.empty((len(inputs), kernel.shape[-1]))
     for node in range(len(inputs)):
@@ -291,12 +291,15 @@ def graph(
 
 
 def loss(inputs: Array, rate: float = 0.01) -> Result:
-    """A penalty of activities: the mean of their squares, Goodfellow 2016, section 7.1."""
+    """A penalty of activities: the mean of their squares.
+
+    Goodfellow, Bengio, Courville 2016, section 7.10, with that for Omega.
+    """
     return {"outputs": inputs, "loss": np.asarray(rate * (inputs**2).mean())}
 
 
 def noise(inputs: Array, draws: Array | None = None, training: bool = False) -> Result:
-    """Bishop 1995 (training with noise), section 2: x + xi; xi is seen where x is 0."""
+    """x + xi, as in Bishop 1995 (training with noise); xi is seen where x is 0."""
     return {"outputs": inputs if draws is None or not training else inputs + draws}
 
 

@@ -11,12 +11,10 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from scaffold.kinds import DIALECTS, kind_names, load_kind
+from scaffold.kinds import kind_names, load_kind
 
 if TYPE_CHECKING:
     from measure import Meter
-
-pytestmark = pytest.mark.tensorflow
 
 POLICIES = (
     "float32",
@@ -61,8 +59,47 @@ BOUNDS: dict[str, tuple[float, float, float, float]] = {
     "stats": (2.8, 2.6, 3.2, 6.1),
     "wrapper": (1.4, 1.4, 5, 2.7),
 }
-# TensorFlow 2.15 sums products of float16 in float16 on a CPU: 0.5 to 3.1 bounds there.
-COARSE = 4.0
+# What is apart on another backend, below twice what was measured there.
+APART: dict[str, dict[str, dict[str, float]]] = {
+    # Products of float16 are summed in float16 on a CPU.
+    "tensorflow 2.15": {
+        "dense": {"float16": 4.9},
+        "attention": {"float16": 7.6},
+        "block": {"float16": 3.5},
+        "film": {"float16": 3.8},
+        "graph": {"float16": 2.4},
+        "graph: star": {"float16": 1},
+        "rnn-cell": {"float16": 8},
+        "sample": {"float16": 28},
+        "wrapper": {"float16": 4.8},
+    },
+    # A mean over rows is summed one by one: in float32 for the loss and for statistics.
+    "jax": {
+        "conv-depthwise": {"float64": 3.6},
+        "loss": {"float16": 0.002, "bfloat16": 38e-5, "float32": 9.6, "float64": 9.6},
+        "stats": {"float16": 5.8, "bfloat16": 7.7},
+    },
+    # So are the 1,500 steps of attention.
+    "torch": {
+        "attention": {"float32": 45, "float64": 43},
+        "conv-depthwise": {"float64": 3.7},
+    },
+}
+TF = pytest.param("tf", marks=pytest.mark.tensorflow)
+# The warning is PyTorch's, of how Keras makes a NumPy array of its tensors.
+KERAS = pytest.param(
+    "keras",
+    marks=[
+        pytest.mark.keras_dialect,
+        pytest.mark.filterwarnings("ignore:__array__ implementation"),
+    ],
+)
+KINDS = [
+    pytest.param(*dialect.values, kind, marks=dialect.marks)
+    for dialect in (TF, KERAS)
+    for kind in kind_names()
+    if dialect is TF or not load_kind(kind).no_keras
+]
 # Kinds that do a job of a layer of Keras.
 KERAS_HAS = (
     "dense",
@@ -96,34 +133,27 @@ FAULTS_OF_KERAS = [
 ]  # fmt: skip
 
 
-def bound(kind: str, case: str, policy: str) -> float:
-    """What a kind may be off by, under the TensorFlow that is here."""
-    import tensorflow as tf
-
+def bound(kind: str, case: str, policy: str, backend: str) -> float:
+    """What a kind may be off by."""
     dtype = policy.removeprefix("mixed_")
-    old = tuple(map(int, tf.__version__.split(".")[:2])) < (2, 16)
-    coarse = COARSE if old and dtype == "float16" else 1.0
-    figures = BOUNDS.get(f"{kind}: {case}", BOUNDS[kind])
-    return coarse * figures[DTYPES.index(dtype)]
+    key = f"{kind}: {case}" if f"{kind}: {case}" in BOUNDS else kind
+    usual = BOUNDS[key][DTYPES.index(dtype)]
+    return APART.get(backend, {}).get(key, {}).get(dtype, usual)
 
 
 @pytest.fixture(scope="module")
-def meter(tmp_path_factory: pytest.TempPathFactory) -> Meter:
-    from measure import Meter
+def meter(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> Meter:
+    """Of the tf dialect, if a test does not name another."""
+    from measure import Keras, Meter, TensorFlow
 
-    return Meter(tmp_path_factory.mktemp("kinds"))
-
-
-def require_dialect(kind: str) -> None:
-    """Skips a kind that the keras dialect has not, and all under Keras 2."""
-    import tensorflow as tf
-
-    if not hasattr(tf.keras, "ops"):
-        pytest.skip("Keras 2 has no keras.ops")
-    if load_kind(kind).no_keras:
-        pytest.skip(load_kind(kind).no_keras)
+    keras = getattr(request, "param", "tf") == "keras"
+    folder = tmp_path_factory.mktemp("kinds")
+    return Meter(folder, Keras() if keras else TensorFlow())
 
 
+@pytest.mark.tensorflow
 def test_every_kind_has_an_oracle() -> None:
     from oracles import CASES, ORACLES
 
@@ -132,15 +162,10 @@ def test_every_kind_has_an_oracle() -> None:
 
 
 @pytest.mark.parametrize("policy", POLICIES)
-@pytest.mark.parametrize("kind", kind_names())
-@pytest.mark.parametrize("dialect", DIALECTS)
-def test_kind_is_what_its_formula_says(
-    dialect: str, kind: str, policy: str, meter: Meter
-) -> None:
-    if dialect == "keras":
-        require_dialect(kind)
-    found = meter.ours(kind, policy, dialect)
-    allowed = {(case, part): bound(kind, case, policy) for case, part in found}
+@pytest.mark.parametrize(("meter", "kind"), KINDS, indirect=["meter"])
+def test_kind_is_what_its_formula_says(kind: str, policy: str, meter: Meter) -> None:
+    found = meter.ours(kind, policy)
+    allowed = {key: bound(kind, key[0], policy, meter.engine.backend) for key in found}
     wrong = {
         key: (off, allowed[key]) for key, off in found.items() if off > allowed[key]
     }
@@ -148,6 +173,7 @@ def test_kind_is_what_its_formula_says(
     assert not wrong, "epsilons, and how many there may be"
 
 
+@pytest.mark.tensorflow
 @pytest.mark.parametrize("policy", POLICIES)
 @pytest.mark.parametrize("kind", KERAS_HAS)
 def test_kind_is_as_near_as_the_layer_of_keras(
@@ -164,26 +190,29 @@ def test_kind_is_as_near_as_the_layer_of_keras(
     assert not wrong, "ours, and that of Keras"
 
 
+@pytest.mark.tensorflow
 @pytest.mark.parametrize(("kind", "case", "policy", "why"), FAULTS_OF_KERAS)
 def test_kind_is_right_where_keras_is_not(
     kind: str, case: str, policy: str, why: str, meter: Meter
 ) -> None:
     ours, theirs = meter.ours(kind, policy), meter.keras(kind, policy)
-    key, most = (case, "outputs"), bound(kind, case, policy)
+    key = (case, "outputs")
+    most = bound(kind, case, policy, meter.engine.backend)
     assert ours[key] <= most
     assert theirs[key] > 10 * most, f"Keras no longer has this fault: {why}"
 
 
+@pytest.mark.tensorflow
 @pytest.mark.parametrize("policy", POLICIES)
 def test_attention_of_nothing_is_nothing(policy: str, meter: Meter) -> None:
     """Where keras.layers.Attention gives a mean of what is masked, or in float16 none."""
     import numpy as np
     import tensorflow as tf
-    from measure import float64
 
+    float64 = meter.engine.float64
     dtype = policy.removeprefix("mixed_")
     steps, mask = tf.fill((1, 3, 4), tf.constant(4, dtype)), tf.zeros((1, 3), "bool")
-    layer = meter.imported("attention", "tf")(heads=2, size=2, dtype=policy)
+    layer = meter.layer("attention")(heads=2, size=2, dtype=policy)
     assert not np.any(float64(layer(steps, mask=mask)))
     # Scores of -64, from which Keras takes the largest number of float16 to mask them.
     keras = tf.keras.layers.Attention(dtype=policy)
@@ -210,24 +239,25 @@ def gaussian(x: float) -> float:
 
 
 @pytest.mark.parametrize("policy", POLICIES)
+@pytest.mark.parametrize("meter", [TF, KERAS], indirect=True)
 def test_draws_have_their_distribution(policy: str, meter: Meter) -> None:
     """Noise and samples are Gaussian, as is that of Keras; brightness is uniform."""
     import numpy as np
-    import tensorflow as tf
-    from measure import float64
 
-    zeros = tf.zeros((4000, 5), policy.removeprefix("mixed_"))
+    float64, dtype = meter.engine.float64, policy.removeprefix("mixed_")
+    zeros = meter.engine.cast(np.zeros((4000, 5)), dtype)
+    gaussian_noise = meter.engine.keras.layers.GaussianNoise
     layers = {
-        "noise": meter.imported("noise", "tf")(stddev=0.5, dtype=policy),
-        "sample": meter.imported("sample", "tf")(units=5, dtype=policy),
-        "GaussianNoise": tf.keras.layers.GaussianNoise(0.5, seed=1, dtype=policy),
+        "noise": meter.layer("noise")(stddev=0.5, dtype=policy),
+        "sample": meter.layer("sample")(units=5, dtype=policy),
+        "GaussianNoise": gaussian_noise(0.5, seed=1, dtype=policy),
     }
     for name, layer in layers.items():
         drawn = float64(layer(zeros, training=True))
         assert off(drawn / (1 if name == "sample" else 0.5), gaussian) < 1.95, name
-    images = tf.reshape(tf.constant([1.0, 2.0]), (1, 1, 2, 1))
-    augment = meter.imported("augment", "tf")(strength=0.2, dtype=policy)
-    seen = float64(augment(tf.repeat(images, 4000, axis=0), training=True))
+    images = np.tile(np.array([1.0, 2.0]).reshape((1, 2, 1)), (4000, 1, 1, 1))
+    augment = meter.layer("augment")(strength=0.2, dtype=policy)
+    seen = float64(augment(meter.engine.cast(images, dtype), training=True))
     factors = seen.min((1, 2, 3))
     flipped = seen[:, 0, 0, 0] > seen[:, 0, 1, 0]
     assert abs(flipped.mean() - 0.5) < 0.03
