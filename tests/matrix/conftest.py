@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 import pytest
+from faults import SAMPLE, write_all
 from kind_twins import KIND_TWINS
 from pairs import SPECS
 from twins import TWINS
@@ -68,6 +69,18 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def outcomes(folder: Path) -> dict[str, Outcome]:
     """What happened to each pair, by the name of its module."""
     return run_all(folder)
+
+
+@pytest.fixture(scope="session")
+def fault_outcomes(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Outcome]:
+    """What the laws that must catch a fault said of it, by the name of its module."""
+    import tensorflow as tf
+
+    if not hasattr(tf.keras, "ops"):
+        pytest.skip("the board, and so its sample, is of Keras 3")
+    root = tmp_path_factory.mktemp("faults")
+    write_all(root, SAMPLE)
+    return run_all(root)
 
 
 def run_all(folder: Path, *options: str) -> dict[str, Outcome]:

@@ -6,12 +6,21 @@ where a module has no place for it. `board.py` shows which law catches it on whi
 
 from __future__ import annotations
 
+import json
 import re
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from scaffold.grammar import parse
+from scaffold.kinds import kind_names
+from scaffold.names import camel_case
+from scaffold.rendering import render
+
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Iterable, Iterator, Mapping
+    from pathlib import Path
+
+    from scaffold.spec import LayerSpec
 
 CALL = re.compile(r"    def call\(\s*(self, .*?)\s*\) -> [^:]+:\n", re.DOTALL)
 METHOD = re.compile(r"^    def ", re.MULTILINE)
@@ -23,7 +32,10 @@ INIT = "        super().__init__("
 
 @dataclass(frozen=True)
 class Fault:
-    """One kind of fault, the laws of which one must fail, and where none can."""
+    """One kind of fault, the laws of which one must fail, and where none can.
+
+    A layer that sets the global policy is law 14's, which watches over every test.
+    """
 
     name: str
     laws: tuple[str, ...]
@@ -204,18 +216,30 @@ FAULTS = (
         "UnderAutocast",
         ("law_08", "kind"),
         anywhere("            **{_AUTOCAST: False},\n", ""),
+        dict.fromkeys(
+            ("conv", "conv-2d", "conv-depthwise", "embedding", "graph", "norm"),
+            "a weight may be rounded where it is read",
+        ),
     ),
     Fault("ConstantOfFloat32", ("law_03",), after("y * tf.constant(1.0)")),
     Fault(
         "ComputedInFloat32",
         ("law_04",),
         after("tf.cast(tf.cast(y, 'float32'), self.compute_dtype)"),
+        {"quantize": "its values are multiples of 1/4, which float32 holds"},
     ),
     Fault("OutputInFloat32", ("law_03",), after("tf.cast(y, 'float32')")),
     Fault(
         "IntegersUncast",
         ("law_10",),
         in_call("tf.cast(inputs, self.compute_dtype)", "inputs"),
+        {
+            **dict.fromkeys(
+                ("conv-depthwise", "features", "norm", "pool", "resize", "stats"),
+                "they are cast to float32 next",
+            ),
+            "wrapper": "the wrapped layer casts them",
+        },
     ),
     Fault(
         "WideInHalf",
@@ -244,6 +268,10 @@ FAULTS = (
         after(
             "tf.custom_gradient(lambda x: (x + 0, lambda dy: tf.cast(dy, 'float32')))(y)"
         ),
+        dict.fromkeys(
+            ("augment", "loss", "noise", "position", "quantize"),
+            "the cast of the inputs takes a gradient of any dtype",
+        ),
     ),
     Fault(
         "SublayerWithoutPolicy",
@@ -269,3 +297,70 @@ FAULTS = (
     ),
     Fault("Unshaped", ("law_03",), after("y[0]")),
 )
+
+# Only the tests of the laws that a twin is for: what another one says is no matter.
+WANTED_ALONE = """
+import json
+import pathlib
+
+WANTED = json.loads(pathlib.Path(__file__).with_name("wanted.json").read_text())
+
+
+def pytest_collection_modifyitems(items):
+    items[:] = [item for item in items if is_wanted(item)]
+
+
+def is_wanted(item):
+    name = item.name.removeprefix("test_")
+    law = name[:6] if name.startswith("law_") else "kind"
+    return law in WANTED[item.module.__name__]
+"""
+
+
+@dataclass(frozen=True)
+class KindTwin:
+    """A layer of a kind with a fault."""
+
+    fault: Fault
+    kind: str
+    spec: LayerSpec
+    module: str
+    test: str
+
+
+def kind_twins(faults: Iterable[Fault] = FAULTS) -> Iterator[KindTwin]:
+    """Every fault on every kind of layer where it can occur."""
+    for fault in faults:
+        for kind in kind_names():
+            spec = parse(f"{fault.name}On{camel_case(kind)}", kind=kind)
+            texts = render(spec)
+            edited = None if kind in fault.spared else fault.edit(texts.module)
+            if edited is not None:
+                yield KindTwin(fault, kind, spec, edited, texts.test)
+
+
+def write_all(folder: Path, twins: Iterable[KindTwin]) -> None:
+    """Writes twins and their tests, of which the laws that are wanted will run."""
+    wanted = {}
+    for twin in twins:
+        module = twin.spec.module
+        (folder / f"{module}.py").write_text(twin.module, "utf-8")
+        (folder / f"test_{module}.py").write_text(twin.test, "utf-8")
+        wanted[f"test_{module}"] = twin.fault.laws
+    (folder / "wanted.json").write_text(json.dumps(wanted), "utf-8")
+    (folder / "conftest.py").write_text(WANTED_ALONE, "utf-8")
+
+
+def sampled(twins: Iterable[KindTwin]) -> list[KindTwin]:
+    """Two kinds of layer for each fault, other ones for each."""
+    by_fault: dict[str, list[KindTwin]] = {}
+    for twin in twins:
+        by_fault.setdefault(twin.fault.name, []).append(twin)
+    return [
+        of_one[place]
+        for number, of_one in enumerate(by_fault.values())
+        for place in sorted({7 * number % len(of_one), 7 * (number + 2) % len(of_one)})
+    ]
+
+
+SAMPLE = sampled(kind_twins())

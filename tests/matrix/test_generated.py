@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import pytest
+from faults import SAMPLE, KindTwin
 from kind_twins import KIND_TWINS
 from pairs import SPECS, skipped_by_intention
 from twins import TWINS, Twin
@@ -41,6 +42,14 @@ def test_faulty_twin_is_caught(twin: Twin, outcomes: dict[str, Outcome]) -> None
     assert set(twin.laws) <= outcome.laws()
     assert outcome.failed
     assert any(twin.words in message for message in outcome.failed.values())
+
+
+@pytest.mark.parametrize("twin", SAMPLE, ids=lambda twin: twin.spec.name)
+def test_fault_is_caught_on_any_kind(
+    twin: KindTwin, fault_outcomes: dict[str, Outcome]
+) -> None:
+    """The tests that ran are those of the laws that must catch it."""
+    assert fault_outcomes[twin.spec.module].failed
 
 
 @pytest.mark.parametrize("variant", VARIANTS, ids=lambda twin: twin.name)
