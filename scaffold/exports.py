@@ -120,6 +120,12 @@ def _without_import(text: _Text, node: ast.ImportFrom, export: _Export) -> str:
     )
     if head.strip() or not re.fullmatch(r"\s*(#.*)?\s*", tail):
         raise export.refusal(f"line {node.lineno} holds more than its import")
+    above, below = (
+        text.lines[node.lineno - 2 : node.lineno - 1],
+        text.lines[_end(node) :],
+    )
+    if above and below and not (above[0].strip() or below[0].strip()):
+        end += len(below[0])  # the import stood alone between two empty lines
     return text.replaced(start, end, "")
 
 

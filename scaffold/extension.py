@@ -107,6 +107,8 @@ def one_line(text: str, what: str) -> str:
         MplayerError: If it cannot.
     """
     line = text.strip()
+    if not line:
+        raise MplayerError(f"{what}: is empty. Write one line of plain text.")
     strange = next((x for x in line if not x.isprintable() or x in '\\"{}'), None)
     if strange:
         raise MplayerError(

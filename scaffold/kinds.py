@@ -159,7 +159,8 @@ def load_kind(name: str, team: Path | None = None) -> Kind:
     known = (*kind_names(team), *packaged)
     raise MplayerError(
         f"--kind: there is no kind {name!r}.{nearest(name, known)} "
-        f"The kinds are {', '.join(known)}."
+        f"The kinds are {', '.join(known)}; a team's own are in the folder that"
+        " --templates, or [tool.mplayer], names."
     )
 
 
@@ -317,7 +318,7 @@ def read_toml(path: Path) -> dict[str, Any]:
     name = "tomllib" if sys.version_info >= (3, 11) else "tomli"
     toml = importlib.import_module(name)
     try:
-        table: dict[str, Any] = toml.loads(path.read_text(encoding="utf-8"))
+        table: dict[str, Any] = toml.loads(path.read_text(encoding="utf-8-sig"))
     except (OSError, ValueError) as error:
         raise MplayerError(f"'{path}' cannot be read: {error}.") from error
     return table

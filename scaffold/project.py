@@ -106,6 +106,15 @@ def project_dialect(cwd: Path) -> str:
     return _settings(root, _read_pyproject(root)).get("dialect", DIALECTS[0])
 
 
+def has_templates(cwd: Path) -> bool:
+    """Whether `[tool.mplayer]` names a team's templates, which all commands take.
+
+    Args:
+        cwd: The current folder.
+    """
+    return _templates(cwd, None) is not None
+
+
 def ejected_to(cwd: Path, flag: str | None = None) -> tuple[Path, PurePosixPath]:
     """Returns the project's root, and in it the team's folder of templates.
 

@@ -118,6 +118,16 @@ arguments = ["units:integer"]
 [[layer]]
 name = "Kind"
 kind = "desne"
+
+[[layer]]
+name = "Many"
+arguments = ["units:int=a", "rate:flot=1"]
+with = "foo"
+dialect = "torch"
+
+[[layer]]
+nmae = "Keys"
+wieghts = "w"
 """
     )
     run = mplayer("new", "--from", "layers.toml", cwd=tmp_path)
@@ -127,7 +137,7 @@ kind = "desne"
     for line, start in zip(
         told,
         (
-            "layers.toml: there is no key 'other'",
+            "layers.toml:1: there is no key 'other'",
             "layers.toml:5: MyLayer: --weights: 'weights' is a name",
             "layers.toml:7: the layer has no name",
             "layers.toml:11: class: NAME: 'class' is a word",
@@ -137,6 +147,13 @@ kind = "desne"
             "layers.toml:30: Call: --call: ",
             "layers.toml:34: Args: --arg: 'units:integer'",
             "layers.toml:38: Kind: --kind: there is no kind 'desne'",
+            "layers.toml:44: Many: --dialect: there is no dialect 'torch'",
+            "layers.toml:42: Many: --arg: 'a' is not an integer",
+            "layers.toml:42: Many: --arg: 'rate:flot=1' has the unknown type",
+            "layers.toml:43: Many: --with: there is no option 'foo'",
+            "layers.toml:47: there is no key 'nmae'",
+            "layers.toml:48: there is no key 'wieghts'",
+            "layers.toml:46: the layer has no name",
         ),
         strict=True,
     ):
@@ -192,3 +209,9 @@ def test_python_has_the_same(tmp_path: Path) -> None:
     with pytest.raises(AttributeError, match="no attribute 'nothing'"):
         scaffold.nothing  # noqa: B018
     assert {*scaffold.__all__} - {"__version__"} == {*scaffold._HOMES}
+
+
+def test_a_byte_order_mark_is_no_fault(tmp_path: Path) -> None:
+    (tmp_path / "layers.toml").write_text('\ufeff[[layer]]\nname = "One"\n', "utf-8")
+    assert mplayer("new", "--from", "layers.toml", cwd=tmp_path).returncode == 0
+    assert (tmp_path / "one.py").exists()

@@ -334,6 +334,7 @@ def test_closed_streams_end_in_no_traceback(redirection: str, tmp_path: Path) ->
         check=False,
     )
     assert "Traceback" not in run.stderr
+    assert "Broken pipe" not in run.stderr
     assert {"my_layer.py", "test_my_layer.py"} <= {*tree(tmp_path)}
 
 

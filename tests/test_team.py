@@ -232,6 +232,18 @@ def test_the_repository_is_clean_and_stays_so(answers: str, tmp_path: Path) -> N
         assert run.returncode == 0, run.stdout + run.stderr
 
 
+def test_the_repository_stays_clean_without_its_first_layer(tmp_path: Path) -> None:
+    assert mplayer("init", "acme-layers", cwd=tmp_path).returncode == 0
+    root = tmp_path / "acme-layers"
+    assert mplayer("remove", "MyLayer", cwd=root).returncode == 0
+    for tool in (["format", "--check", "."], ["check", "."]):
+        command = [sys.executable, "-m", "ruff", *tool]
+        run = subprocess.run(
+            command, cwd=root, capture_output=True, text=True, check=False
+        )
+        assert run.returncode == 0, run.stdout + run.stderr
+
+
 WRONG_ANSWERS = {
     "a name that escapes": ("layer", "name=../escaped", "NAME: '../escaped'"),
     "a folder that escapes": ("layer", "folder=../escaped", "folder: '../escaped'"),
@@ -284,6 +296,8 @@ def test_a_wrong_answer_leaves_nothing_behind(
         (["a", "--weights", "weights"], "'weights' is a name"),
         (["a", "--description", "{{ 1 }}"], "description: '{{ 1 }}' holds '{'"),
         (["a", "--author", "a\nb"], "author: "),
+        (["a", "--author", ""], "author: is empty"),
+        (["a", "--mplayer", " "], "mplayer: is empty"),
         (["tensorflow"], "--package: 'tensorflow' would hide the package"),
     ],
 )

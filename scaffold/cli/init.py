@@ -1,5 +1,6 @@
 """`mplayer init`: a repository for a team's layers."""
 
+import os
 import shlex
 import sys
 from pathlib import Path
@@ -83,6 +84,7 @@ def init(
     same template that `cookiecutter` finds in mplayer's repository.
     """
     from scaffold.cli.show import settle, show
+    from scaffold.errors import MplayerError
     from scaffold.names import require_distribution_name
     from scaffold.plan import make_plan
     from scaffold.publish import publish
@@ -109,6 +111,8 @@ def init(
     answers["slug"] = require_distribution_name(name)
     folder, texts = render_team_repo(answers, ask=ask)
     root = Path.cwd() / folder
+    if os.path.lexists(root) and not root.is_dir():
+        raise MplayerError(f"NAME: '{folder}' is there, and no folder. Choose another.")
     settle(root, dry_run=dry_run or diff)
     plan = make_plan(root, texts, {}, force=force)
     written = not (dry_run or diff or plan.conflicts)

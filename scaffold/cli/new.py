@@ -92,7 +92,12 @@ def new(
     """
     from scaffold.cli.show import settle, show
     from scaffold.generate import plan_layers
-    from scaffold.project import place, project_dialect, team_templates
+    from scaffold.project import (
+        has_templates,
+        place,
+        project_dialect,
+        team_templates,
+    )
     from scaffold.publish import publish
     from scaffold.spec import Request
 
@@ -127,6 +132,11 @@ def new(
     status = [] if diff else [where.reason]
     if written and where.command_hint:
         status.append(f"Once, so that tests find the layer:  {where.command_hint}")
+    if written and templates is not None and not has_templates(Path.cwd()):
+        status.append(
+            "mplayer update takes these templates if pyproject.toml names them:"
+            f' [tool.mplayer] templates = "{templates}"'
+        )
     if written:
         status.append("Recorded under .mplayer/, for `mplayer update` and `remove`.")
         status.append(f"Run the matrix:  {command}")

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import functools
+import os
 import sys
 from typing import TYPE_CHECKING, ParamSpec
 
 import typer
 
-from scaffold.errors import INTERRUPTED, USAGE, MplayerError
+from scaffold.errors import DONE, INTERRUPTED, USAGE, MplayerError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -26,8 +27,13 @@ def outcome(command: Callable[P, int]) -> Callable[P, None]:
         except MplayerError as error:
             print(f"mplayer: {error}", file=sys.stderr)
             code = USAGE
+        except BrokenPipeError:
+            # Whoever read has seen enough. What was to be written has been by now; what
+            # is left to say must not fail once more at the exit.
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+            code = DONE
         except OSError as error:
-            # A closed pipe, a full device, a folder that is gone: no fault of ours.
+            # A full device, a folder that is gone: no fault of ours.
             name = f"'{error.filename}': " if error.filename else ""
             print(f"mplayer: {name}{error.strerror or error}.", file=sys.stderr)
             code = USAGE

@@ -1,5 +1,7 @@
 """`mplayer update`: generated code as this mplayer writes it, with all edits kept."""
 
+import shlex
+import sys
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -83,7 +85,9 @@ def update(
         publish(done.plan)
     status = [f"mplayer: {finding}" for finding in done.findings]
     if check and done.stale:
-        status = ["mplayer: Bring them up to date: mplayer update"]
+        asked = [part for part in sys.argv[1:] if part != "--check"]
+        command = shlex.join(["mplayer", *asked] if changes else ["mplayer", "update"])
+        status = [f"mplayer: Bring them up to date: {command}"]
     elif not (done.stale or status):
         status = ["All generated code is up to date."]
     if check and not (diff or json):

@@ -280,6 +280,12 @@ KIND_TWINS = (
         "must have the policy of its wrapper",
     ),
     twin(
+        "wrapper",
+        "WrapperCastsIds",
+        (("self.layer(inputs)", "self.layer(tf.cast(inputs, self.compute_dtype))"),),
+        "those of the table, and its mask",
+    ),
+    twin(
         "resize",
         "ResizeInFloat32",
         (("return tf.cast(outputs, self.compute_dtype)", "return outputs"),),
