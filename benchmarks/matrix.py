@@ -1,4 +1,4 @@
-"""Prints how long the generated matrix takes, in units of one Keras `run_layer_test`.
+"""Prints how long the matrix and each law take, in units of one Keras `run_layer_test`.
 
 Both run in this process, after the import of TensorFlow and of the test file, turn by
 turn on the same layer: one policy and one call there, all laws under six policies here.
@@ -17,6 +17,7 @@ import statistics
 import sys
 import tempfile
 import time
+from collections import defaultdict
 from pathlib import Path
 from typing import Any
 
@@ -44,22 +45,30 @@ LAYERS: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
 }
 
 
+class _Clock:
+    """Runs from when pytest has imported the tests to the end of the last."""
+
+    start = end = 0.0
+
+    def __init__(self) -> None:
+        self.laws: dict[str, float] = defaultdict(float)
+
+    def pytest_runtest_logreport(self, report: Any) -> None:  # noqa: ANN401
+        name = report.nodeid.partition("::test_")[2]
+        self.laws[name[:6]] += report.duration
+
+    def pytest_collection_finish(self) -> None:
+        self.start = time.perf_counter()
+
+    def pytest_sessionfinish(self) -> None:
+        # Then pytest collects the garbage of the whole process.
+        self.end = time.perf_counter()
+
+
 def main() -> None:
     os.environ["TF_CPP_MIN_LOG_LEVEL"] = "3"
     import pytest
     from keras.src.testing import TestCase
-
-    class Clock:
-        """Runs from when pytest has imported the tests to the end of the last."""
-
-        start = end = 0.0
-
-        def pytest_collection_finish(self) -> None:
-            self.start = time.perf_counter()
-
-        def pytest_sessionfinish(self) -> None:
-            # Then pytest collects the garbage of the whole process.
-            self.end = time.perf_counter()
 
     class Harness(TestCase):  # type: ignore[misc]
         def runTest(self) -> None:  # noqa: N802, unittest's name
@@ -70,6 +79,7 @@ def main() -> None:
     for kind, (spec, arguments) in LAYERS.items():
         harness: list[float] = []
         matrix: list[float] = []
+        laws: dict[str, list[float]] = defaultdict(list)
         for number in range(ROUNDS + 1):
             # A name of its own, since a module is imported only once.
             layer = parse(f"{kind.capitalize()}Round{number}", **spec)
@@ -90,15 +100,27 @@ def main() -> None:
                 )
                 harness.append(time.perf_counter() - start)
                 quiet = ["-q", "-p", "no:cacheprovider", "--rootdir", folder]
-                clock = Clock()
+                clock = _Clock()
                 with contextlib.redirect_stdout(io.StringIO()) as output:
                     code = pytest.main([*quiet, str(test)], plugins=[clock])
                 matrix.append(clock.end - clock.start)
+                for law, seconds in clock.laws.items():
+                    laws[law].append(seconds)
                 sys.path.remove(folder)
             if code != 0:
                 raise SystemExit(output.getvalue())
-        one, all_laws = statistics.median(harness[1:]), statistics.median(matrix[1:])
-        print(f"{kind:<8}{one:>14.2f} s{all_laws:>8.2f} s{all_laws / one:>8.1f}")
+        show(kind, harness[1:], matrix[1:], laws)
+
+
+def show(
+    kind: str, harness: list[float], matrix: list[float], laws: dict[str, list[float]]
+) -> None:
+    """Prints a line for the whole, and one for each law or test of the kind."""
+    one, whole = statistics.median(harness), statistics.median(matrix)
+    print(f"{kind:<8}{one:>14.2f} s{whole:>8.2f} s{whole / one:>8.1f}")
+    for law, taken in sorted(laws.items()):
+        seconds = statistics.median(taken[1:])
+        print(f"  {law}{seconds:>26.2f} s{seconds / one:>8.1f}")
 
 
 if __name__ == "__main__":

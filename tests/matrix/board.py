@@ -1,10 +1,11 @@
-"""Prints the board: each kind of fault, the twins that have it, and who catches them.
+"""Prints the board: each kind of fault, the layers that have it, and who catches them.
 
     pip install '.[tensorflow,test]'
     python tests/matrix/board.py
 
-For each twin it says which laws of its generated test fail, and what Keras's own
-`run_layer_test` says of the same layer where it takes one input of floats.
+It judges the faults of `faults.py` on every kind of layer, the twins that are written by
+hand, and the sound variants; beside them stands what Keras's own `run_layer_test` says
+of the same layer, where it takes one input of floats. `docs/board.svg` shows the sum.
 """
 
 from __future__ import annotations
@@ -13,26 +14,31 @@ import functools
 import importlib
 import io
 import os
+import re
 import subprocess
 import sys
 import tempfile
 import xml.etree.ElementTree as ET
-from collections import defaultdict
+from collections import Counter, defaultdict
 from contextlib import redirect_stderr, redirect_stdout
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
+from faults import FAULTS, kind_twins, write_all
 from kind_twins import KIND_TWINS
-from twins import TWINS, VARIANTS, Twin
+from twins import TWINS, Twin
+from variants import VARIANTS
 
 from scaffold.grammar import parse
 from scaffold.rendering import render
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from scaffold.spec import LayerSpec
 
-# The kinds of fault, and the twins that have each.
-FAULTS: dict[str, tuple[str, ...]] = {
+# The kinds of fault of the twins that are written by hand.
+BY_HAND: dict[str, tuple[str, ...]] = {
     "compute dtype of the global policy": ("GlobalPolicy",),
     "self.dtype in call": ("VariableDtypeInCall",),
     "floatx()": ("FloatxInCall", "NoiseInFloatx"),
@@ -52,7 +58,7 @@ FAULTS: dict[str, tuple[str, ...]] = {
     "all in float32": ("ComputedInFloat32", "ScaledInFloat32", "ConvInFloat32"),
     "the output in float32": ("OutputInFloat32", "ResizeInFloat32"),
     "a second input uncast": ("FilmUncast",),
-    "ids through a float": ("IdsInHalf",),
+    "ids through a float": ("IdsInHalf", "WrapperCastsIds"),
     "an integer input uncast": ("NoInputCast", "AugmentUncast"),
     "a mask that makes NaN": (
         *("AttentionToInfinity", "AttentionOfNothing", "PoolOfNothing"),
@@ -70,11 +76,11 @@ FAULTS: dict[str, tuple[str, ...]] = {
     "wrong in training alone": ("NanInTrainingOnly",),
     "a static batch size": ("StaticBatch",),
     "a state that changes its dtype": ("CellStateInFloat32",),
-    "outputs of several dtypes": ("SecondOutputInFloat32",),
+    "outputs of several dtypes": ("SecondOutputInFloat32", "DeclaredOutputOfHalf"),
     "a gradient cut": ("GradientCut", "GradientPartlyCut", "QuantizeFlat"),
     "a gradient in another dtype": ("GradientInFloat32",),
     "a loss in float16": ("LossInHalf", "DivergenceInHalf"),
-    "a sublayer without the policy": ("BlockWithoutPolicy",),
+    "a sublayer without the policy": ("BlockWithoutPolicy", "SublayerInFloat32"),
     "not loadable under another policy": ("WrapperKeepsPolicy",),
     "eager and graph disagree": ("GraphIsAnother",),
     "a state of one replica": ("StatsOfOneReplica",),
@@ -87,31 +93,119 @@ FAULTS: dict[str, tuple[str, ...]] = {
 }
 
 
+class Score(NamedTuple):
+    """How many of those layers were caught that a judge could take."""
+
+    caught: int
+    of: int
+
+    def __add__(self, other: Score) -> Score:  # type: ignore[override]
+        return Score(self.caught + other.caught, self.of + other.of)
+
+
 def main() -> None:
     os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
-    twins = {twin.name: twin for twin in (*TWINS, *KIND_TWINS)}
-    sound = {twin.name: twin for twin in VARIANTS}
+    missed: list[str] = []
     with tempfile.TemporaryDirectory() as folder:
-        for twin in (*twins.values(), *sound.values()):
-            write(twin, Path(folder))
-        failed = run(Path(folder))
-        sys.path.insert(0, folder)
-        print("| fault | twin | laws that catch it | `run_layer_test` |")
-        print("|---|---|---|---|")
-        missed = [name for fault in FAULTS.values() for name in fault]
-        for fault, names in FAULTS.items():
-            for name in names:
-                laws = failed[module(twins[name])]
-                caught = ", ".join(sorted(laws, key=lambda law: (len(law), law)))
-                if laws and name in missed:
-                    missed.remove(name)
-                keras = harness(twins[name])
-                print(f"| {fault} | {name} | {caught or '**missed**'} | {keras} |")
-    alarms = [name for name, twin in sound.items() if failed[module(twin)]]
-    print(f"\n{len(FAULTS)} kinds of fault, {len(twins)} twins; missed: {missed or 0}.")
-    print(f"{len(sound)} sound variants; false alarms: {alarms or 0}.")
-    print(
-        f"Without a kind: {sorted({*twins} - {n for f in FAULTS.values() for n in f})}"
+        ours, keras = on_every_kind(Path(folder), missed)
+    with tempfile.TemporaryDirectory() as folder:
+        more, more_keras, alarms = by_hand(Path(folder), missed)
+    ours, keras = ours + more, keras + more_keras
+    kinds = len(FAULTS) + len(BY_HAND)
+    print(f"\n{kinds} kinds of fault, {ours.of} faulty layers; missed: {missed or 0}.")
+    print(f"{len(VARIANTS)} sound variants; false alarms: {alarms or 0}.")
+    print(f"run_layer_test catches {keras.caught} of the {keras.of} that it can take.")
+    picture = Path(__file__).parents[2] / "docs" / "board.svg"
+    picture.parent.mkdir(exist_ok=True)
+    picture.write_text(drawn(kinds, ours, keras, len(alarms)), "utf-8")
+
+
+def on_every_kind(folder: Path, missed: list[str]) -> tuple[Score, Score]:
+    """Prints the faults that any kind of layer can have."""
+    twins = list(kind_twins())
+    write_all(folder, twins)
+    for twin in twins:
+        beside = twin.spec._replace(name=f"{twin.spec.name}Sound")
+        (folder / f"{beside.module}.py").write_text(render(beside).module, "utf-8")
+    failed = run(folder)
+    sys.path.insert(0, str(folder))
+    print("| fault | caught on kinds | by | spared | `run_layer_test` catches |")
+    print("|---|---|---|---|---|")
+    ours = keras = Score(0, 0)
+    for fault in FAULTS:
+        own = [twin for twin in twins if twin.fault is fault]
+        caught = [twin for twin in own if failed[twin.spec.module]]
+        missed += [twin.spec.name for twin in own if twin not in caught]
+        laws = {law for twin in own for law in failed[twin.spec.module]}
+        verdicts = [harness(twin.spec) for twin in own]
+        score = Score(verdicts.count("fails"), len(own) - verdicts.count("-"))
+        ours, keras = ours + Score(len(caught), len(own)), keras + score
+        print(
+            f"| {fault.name} | {len(caught)} of {len(own)} | {listed(laws)} |"
+            f" {', '.join(fault.spared) or '-'} | {score.caught} of {score.of} |"
+        )
+    return ours, keras
+
+
+def by_hand(folder: Path, missed: list[str]) -> tuple[Score, Score, list[str]]:
+    """Prints the twins that are written by hand, and what each law alone catches."""
+    twins = {twin.name: twin for twin in (*TWINS, *KIND_TWINS)}
+    for twin in (*twins.values(), *VARIANTS):
+        write(twin, folder)
+    failed = run(folder)
+    sys.path.insert(0, str(folder))
+    print("\n| fault | twin | laws that catch it | `run_layer_test` |")
+    print("|---|---|---|---|")
+    verdicts = {}
+    rest = sorted({*twins} - {name for names in BY_HAND.values() for name in names})
+    for fault, names in {**BY_HAND, "others": rest}.items():
+        for name in names:
+            laws = listed(failed[module(twins[name])])
+            verdicts[name] = harness(parse(name, **twins[name].spec))
+            print(f"| {fault} | {name} | {laws or '**missed**'} | {verdicts[name]} |")
+    missed += [name for name, twin in twins.items() if not failed[module(twin)]]
+    alone = Counter(
+        law
+        for twin in twins.values()
+        for law in failed[module(twin)]
+        if len(failed[module(twin)]) == 1
+    )
+    print("\n| law | twins that it alone catches |")
+    print("|---|---|")
+    for law in sorted(alone, key=lambda law: (len(law), law)):
+        print(f"| {law} | {alone[law]} |")
+    alarms = [twin.name for twin in VARIANTS if failed[module(twin)]]
+    said = [*verdicts.values()]
+    caught = len(twins) - sum(not failed[module(twin)] for twin in twins.values())
+    keras = Score(said.count("fails"), len(said) - said.count("-"))
+    return Score(caught, len(twins)), keras, alarms
+
+
+def listed(laws: Iterable[str]) -> str:
+    return ", ".join(sorted(laws, key=lambda law: (len(law), law)))
+
+
+def drawn(kinds: int, ours: Score, keras: Score, alarms: int) -> str:
+    """Returns the sum as a picture: how much of what it can take each judge catches."""
+    rows = (("generated test", ours), ("run_layer_test", keras))
+    bars = "".join(
+        f'<text x="0" y="{y}">{name}</text>'
+        f'<rect x="130" y="{y - 13}" width="300" height="16" class="all"/>'
+        f'<rect x="130" y="{y - 13}" width="{300 * score.caught // score.of}"'
+        f' height="16" class="caught"/>'
+        f'<text x="440" y="{y}">{score.caught} of {score.of}</text>\n'
+        for y, (name, score) in zip((48, 76), rows, strict=True)
+    )
+    return (
+        '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 560 112" role="img">\n'
+        f"<title>{ours.caught} of {ours.of} faulty layers caught</title>\n"
+        "<style>text { font: 14px sans-serif; fill: #57606a } .all { fill: #d0d7de }"
+        " .caught { fill: #1a7f37 } @media (prefers-color-scheme: dark) {"
+        " text { fill: #c9d1d9 } .all { fill: #30363d } }</style>\n"
+        f'<text x="0" y="18">Faulty layers caught, over {kinds} kinds of fault</text>\n'
+        f"{bars}"
+        f'<text x="0" y="106">False alarms: {alarms} of {len(VARIANTS)} sound layers'
+        " in other styles</text>\n</svg>\n"
     )
 
 
@@ -125,7 +219,8 @@ def write(twin: Twin, folder: Path) -> None:
     beside = spec._replace(name=f"{spec.name}Sound")
     (folder / f"{beside.module}.py").write_text(render(beside).module, "utf-8")
     (folder / f"{spec.module}.py").write_text(twin.edited(texts.module), "utf-8")
-    (folder / f"test_{spec.module}.py").write_text(texts.test, "utf-8")
+    test = twin.judged_by(texts.test)
+    (folder / f"test_{spec.module}.py").write_text(test, "utf-8")
 
 
 def run(folder: Path) -> dict[str, set[str]]:
@@ -140,26 +235,25 @@ def run(folder: Path) -> dict[str, set[str]]:
     )
     failed: dict[str, set[str]] = defaultdict(set)
     for case in ET.parse(report).iter("testcase"):  # noqa: S314 -- our own report
-        if case.find("failure") is not None or case.find("error") is not None:
-            name = case.get("name", "")
-            law = name.removeprefix("test_law_")[:2].lstrip("0")
-            kind = "of the kind" if not name.startswith("test_law_") else law
-            failed[case.get("classname", "").removeprefix("test_")].add(kind)
+        for problem in (*case.iter("failure"), *case.iter("error")):
+            said = problem.get("message", "") + (problem.text or "")
+            laws = re.findall(r"Law (\d+|of the kind), ", said) or ["an error"]
+            failed[case.get("classname", "").removeprefix("test_")].update(laws)
     return failed
 
 
-def harness(twin: Twin) -> str:
+def harness(spec: LayerSpec) -> str:
     """What `run_layer_test` says of a twin: "passes", "fails", or "-".
 
     The last is where it does not pass the sound layer either.
     """
-    spec = parse(twin.name, **twin.spec)
     sound = verdict(spec._replace(name=f"{spec.name}Sound"))
     return verdict(spec) if sound == "passes" else "-"
 
 
 @functools.cache
 def verdict(spec: LayerSpec) -> str:
+    import keras
     from keras.src.testing import TestCase
 
     class Harness(TestCase):  # type: ignore[misc]
@@ -183,6 +277,9 @@ def verdict(spec: LayerSpec) -> str:
             )
     except Exception:  # noqa: BLE001 -- a faulty layer may raise anything
         return "fails"
+    finally:
+        # Some set the global policy, and so would spoil the next.
+        keras.config.set_dtype_policy("float32")
     return "passes"
 
 
