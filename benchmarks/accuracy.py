@@ -6,7 +6,7 @@ the largest value in a row: half an epsilon is the rounding of the result. `inf`
 is no number, infinite, or not 0 where it should be; `-` is what Keras has no layer for.
 
     pip install '.[tensorflow,test]'
-    python benchmarks/accuracy.py
+    python benchmarks/accuracy.py > docs/accuracy.md
 """
 
 from __future__ import annotations
@@ -126,6 +126,10 @@ def main() -> None:
     import tensorflow as tf
     from measure import Meter, TensorFlow
 
+    print("# How far each kind is from its formula\n")
+    print(
+        "`python benchmarks/accuracy.py` prints this, and says what the figures mean.\n"
+    )
     print(f"TensorFlow {tf.__version__}, Keras {tf.keras.__version__}: ours / Keras\n")
     with tempfile.TemporaryDirectory() as folder:
         meter = Meter(Path(folder), TensorFlow())
