@@ -1,7 +1,8 @@
 """Prints the board: each kind of fault, the layers that have it, and who catches them.
 
     pip install '.[tensorflow,test]'
-    python tests/matrix/board.py
+    python tests/matrix/board.py            every fault on every kind of layer
+    python tests/matrix/board.py --sample   on two kinds each, as CI does
 
 It judges the faults of `faults.py` on every kind of layer, the twins that are written by
 hand, and the sound variants; beside them stands what Keras's own `run_layer_test` says
@@ -24,7 +25,7 @@ from contextlib import redirect_stderr, redirect_stdout
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-from faults import FAULTS, kind_twins, write_all
+from faults import FAULTS, SAMPLE, KindTwin, kind_twins, write_all
 from kind_twins import KIND_TWINS
 from twins import TWINS, Twin
 from variants import VARIANTS
@@ -105,9 +106,10 @@ class Score(NamedTuple):
 
 def main() -> None:
     os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
+    twins = SAMPLE if "--sample" in sys.argv[1:] else list(kind_twins())
     missed: list[str] = []
     with tempfile.TemporaryDirectory() as folder:
-        ours, keras = on_every_kind(Path(folder), missed)
+        ours, keras = on_every_kind(Path(folder), twins, missed)
     with tempfile.TemporaryDirectory() as folder:
         more, more_keras, alarms = by_hand(Path(folder), missed)
     ours, keras = ours + more, keras + more_keras
@@ -120,9 +122,10 @@ def main() -> None:
     picture.write_text(drawn(kinds, ours, keras, len(alarms)), "utf-8")
 
 
-def on_every_kind(folder: Path, missed: list[str]) -> tuple[Score, Score]:
+def on_every_kind(
+    folder: Path, twins: list[KindTwin], missed: list[str]
+) -> tuple[Score, Score]:
     """Prints the faults that any kind of layer can have."""
-    twins = list(kind_twins())
     write_all(folder, twins)
     for twin in twins:
         beside = twin.spec._replace(name=f"{twin.spec.name}Sound")
