@@ -299,9 +299,8 @@ WORK_OF_KERAS = (
                 "        policy = self.dtype_policy\n"
                 "        self.hidden = tf.keras.layers.Dense(\n"
                 "            self.units, activation=self.activation, dtype=policy\n"
-                "        )\n"
-                "        self.hidden.build(input_shape)\n",
-                "        self.hidden.build(input_shape)\n",
+                "        )\n",
+                "",
             ),
             ("dtype=policy)", "dtype=self.dtype_policy)"),
             (
