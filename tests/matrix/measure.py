@@ -266,7 +266,7 @@ def run_keras(kind: str, case: Case, policy: str, engine: Engine) -> Seen | None
         call["use_causal_mask"] = case.arguments.get("causal", False)
     layer(*both, **call)
     for name, variable in zip(weights, layer.weights, strict=True):
-        variable.assign(case.weights[name])
+        variable.assign(engine.cast(case.weights[name], variable.dtype))
     result = {"outputs": engine.float64(layer(*both, **call))}
     if kind == "stats":
         state = map(engine.float64, layer.weights[2:])
