@@ -1,48 +1,45 @@
 """Prints how long the matrix and each law take, in units of one Keras `run_layer_test`.
 
-Both run in this process, after the import of TensorFlow and of the test file, turn by
-turn on the same layer: one policy and one call there, all laws under six policies here.
+Each is measured as whoever runs one test file meets it, in a process of its own that
+has imported TensorFlow and done nothing yet; both in turn, on the same layer. There it
+is one policy and one call, here all laws under six policies.
 
     pip install '.[tensorflow,test]'
-    python benchmarks/matrix.py
+    python benchmarks/matrix.py                 every kind that the harness can take
+    python benchmarks/matrix.py dense norm      some kinds
+    python benchmarks/matrix.py --again dense   again in a process that is warm
+
+It forks, and so needs Linux or macOS.
 """
 
 from __future__ import annotations
 
 import contextlib
-import importlib
 import io
+import json
 import os
 import statistics
 import sys
 import tempfile
 import time
 from collections import defaultdict
+from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from scaffold.grammar import parse
+from scaffold.kinds import kind_names
+from scaffold.names import camel_case
 from scaffold.rendering import render
 
-ROUNDS = 7
-LAYERS: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
-    "dense": (
-        {"weights": "w,b"},
-        {
-            "init_kwargs": {"units": 3},
-            "expected_output_shape": (32, 3),
-            "expected_num_trainable_weights": 2,
-        },
-    ),
-    "scale": (
-        {"weights": "gamma,beta"},
-        {
-            "init_kwargs": {},
-            "expected_output_shape": (32, 5),
-            "expected_num_trainable_weights": 2,
-        },
-    ),
-}
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from scaffold.spec import LayerSpec
+
+ROUNDS = 5
+# The harness gives `call` one input, and takes a layer's own arguments.
+NOT_TAKEN = {"film", "graph", "rnn-cell", "wrapper"}
 
 
 class _Clock:
@@ -53,9 +50,10 @@ class _Clock:
     def __init__(self) -> None:
         self.laws: dict[str, float] = defaultdict(float)
 
-    def pytest_runtest_logreport(self, report: Any) -> None:  # noqa: ANN401
+    def pytest_runtest_logreport(self, report: Any) -> None:
         name = report.nodeid.partition("::test_")[2]
-        self.laws[name[:6]] += report.duration
+        law = name[:6] if name.startswith("law_") else "of the kind"
+        self.laws[law] += report.duration
 
     def pytest_collection_finish(self) -> None:
         self.start = time.perf_counter()
@@ -67,60 +65,105 @@ class _Clock:
 
 def main() -> None:
     os.environ["TF_CPP_MIN_LOG_LEVEL"] = "3"
+    sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests" / "matrix"))
+    # What is imported here is no part of what is measured.
+    import tensorflow  # noqa: F401
+
+    options = sys.argv[1:]
+    rounds = 2 if "--again" in options else 1
+    kinds = [kind for kind in options if kind != "--again"]
+    kinds = kinds or [kind for kind in kind_names() if kind not in NOT_TAKEN]
+    laws: dict[str, dict[str, float]] = {}
+    print(f"medians of {ROUNDS} rounds\n\n{'kind':<16}run_layer_test  matrix  ratio")
+    for kind in kinds:
+        layer = parse(f"Timed{camel_case(kind)}", kind=kind)
+        # Called elsewhere, so that TensorFlow is still cold here.
+        expected = apart(partial(expectations, layer))
+        once: list[float] = []
+        whole: list[float] = []
+        each: dict[str, list[float]] = defaultdict(list)
+        for _ in range(ROUNDS):
+            once.append(apart(partial(time_harness, layer, expected, rounds)))
+            taken, by_law = apart(partial(time_matrix, layer, rounds))
+            whole.append(taken)
+            for law, seconds in by_law.items():
+                each[law].append(seconds)
+        one, all_laws = statistics.median(once), statistics.median(whole)
+        ratio = all_laws / one
+        print(f"{kind:<16}{one:>12.2f} s{all_laws:>7.2f} s{ratio:>6.1f}", flush=True)
+        laws[kind] = {law: statistics.median(each[law]) / one for law in each}
+    print(f"\n{'law':<16}" + "".join(f"{kind:>16}" for kind in laws))
+    for law in sorted({law for by_law in laws.values() for law in by_law}):
+        row = (f"{by_law.get(law, 0):>16.2f}" for by_law in laws.values())
+        print(f"{law:<16}{''.join(row)}")
+    print("What several laws measure is counted to the first of them, law 1.")
+
+
+def apart(measure: Callable[[], Any]) -> Any:
+    """Returns what a function returns in a process of its own."""
+    reader, writer = os.pipe()
+    child = os.fork()
+    if not child:
+        os.close(reader)
+        code = 1
+        try:
+            result = measure()
+            os.write(writer, json.dumps(result).encode())
+            code = 0
+        finally:
+            os._exit(code)
+    os.close(writer)
+    with os.fdopen(reader) as pipe:
+        text = pipe.read()
+    os.waitpid(child, 0)
+    if not text:
+        raise SystemExit("the process that was measured has failed")
+    return json.loads(text)
+
+
+def expectations(layer: LayerSpec) -> dict[str, Any]:
+    import harness
+
+    return harness.expectations(layer)
+
+
+def time_harness(layer: LayerSpec, expected: dict[str, Any], rounds: int) -> float:
+    import harness
+
+    seconds = 0.0
+    for number in range(rounds):
+        named = layer._replace(name=f"{layer.name}{number}")
+        cls = getattr(harness.sound_test(named), named.name)
+        test = harness.layer_test(named, expected)
+        start = time.perf_counter()
+        with contextlib.redirect_stdout(io.StringIO()):
+            test(cls)
+        seconds = time.perf_counter() - start
+    return seconds
+
+
+def time_matrix(layer: LayerSpec, rounds: int) -> tuple[float, dict[str, float]]:
     import pytest
-    from keras.src.testing import TestCase
 
-    class Harness(TestCase):  # type: ignore[misc]
-        def runTest(self) -> None:  # noqa: N802, unittest's name
-            pass
-
-    print(f"medians of {ROUNDS} rounds in turn, after one that is not counted")
-    print(f"{'kind':<8}{'run_layer_test':>16}{'matrix':>10}{'ratio':>8}")
-    for kind, (spec, arguments) in LAYERS.items():
-        harness: list[float] = []
-        matrix: list[float] = []
-        laws: dict[str, list[float]] = defaultdict(list)
-        for number in range(ROUNDS + 1):
-            # A name of its own, since a module is imported only once.
-            layer = parse(f"{kind.capitalize()}Round{number}", **spec)
-            with tempfile.TemporaryDirectory() as folder:
-                texts = render(layer)
-                Path(folder, f"{layer.module}.py").write_text(texts.module, "utf-8")
-                test = Path(folder, f"test_{layer.module}.py")
-                test.write_text(texts.test, "utf-8")
-                sys.path.insert(0, folder)
-                cls = getattr(importlib.import_module(layer.module), layer.name)
-                start = time.perf_counter()
-                Harness().run_layer_test(
-                    cls,
-                    input_shape=(32, 5),
-                    expected_num_non_trainable_weights=0,
-                    supports_masking=True,
-                    **arguments,
-                )
-                harness.append(time.perf_counter() - start)
-                quiet = ["-q", "-p", "no:cacheprovider", "--rootdir", folder]
-                clock = _Clock()
-                with contextlib.redirect_stdout(io.StringIO()) as output:
-                    code = pytest.main([*quiet, str(test)], plugins=[clock])
-                matrix.append(clock.end - clock.start)
-                for law, seconds in clock.laws.items():
-                    laws[law].append(seconds)
-                sys.path.remove(folder)
-            if code != 0:
-                raise SystemExit(output.getvalue())
-        show(kind, harness[1:], matrix[1:], laws)
-
-
-def show(
-    kind: str, harness: list[float], matrix: list[float], laws: dict[str, list[float]]
-) -> None:
-    """Prints a line for the whole, and one for each law or test of the kind."""
-    one, whole = statistics.median(harness), statistics.median(matrix)
-    print(f"{kind:<8}{one:>14.2f} s{whole:>8.2f} s{whole / one:>8.1f}")
-    for law, taken in sorted(laws.items()):
-        seconds = statistics.median(taken[1:])
-        print(f"  {law}{seconds:>26.2f} s{seconds / one:>8.1f}")
+    clock = _Clock()
+    for number in range(rounds):
+        clock = _Clock()
+        # A name of its own, since a module is imported only once.
+        named = layer._replace(name=f"{layer.name}{number}")
+        with tempfile.TemporaryDirectory() as folder:
+            texts = render(named)
+            Path(folder, f"{named.module}.py").write_text(texts.module, "utf-8")
+            test = Path(folder, f"test_{named.module}.py")
+            test.write_text(texts.test, "utf-8")
+            sys.path.insert(0, folder)
+            quiet = ["-q", "-p", "no:cacheprovider", "--rootdir", folder]
+            with contextlib.redirect_stdout(io.StringIO()) as output:
+                code = pytest.main([*quiet, str(test)], plugins=[clock])
+            sys.path.remove(folder)
+        if code != 0:
+            sys.stderr.write(output.getvalue())
+            raise SystemExit(1)
+    return clock.end - clock.start, clock.laws
 
 
 if __name__ == "__main__":
