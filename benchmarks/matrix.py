@@ -50,7 +50,7 @@ class _Clock:
     def __init__(self) -> None:
         self.laws: dict[str, float] = defaultdict(float)
 
-    def pytest_runtest_logreport(self, report: Any) -> None:
+    def pytest_runtest_logreport(self, report: Any) -> None:  # noqa: ANN401
         name = report.nodeid.partition("::test_")[2]
         law = name[:6] if name.startswith("law_") else "of the kind"
         self.laws[law] += report.duration
@@ -67,7 +67,7 @@ def main() -> None:
     os.environ["TF_CPP_MIN_LOG_LEVEL"] = "3"
     sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests" / "matrix"))
     # What is imported here is no part of what is measured.
-    import tensorflow  # noqa: F401
+    import tensorflow as tf  # noqa: F401
 
     options = sys.argv[1:]
     rounds = 2 if "--again" in options else 1
@@ -99,7 +99,7 @@ def main() -> None:
     print("What several laws measure is counted to the first of them, law 1.")
 
 
-def apart(measure: Callable[[], Any]) -> Any:
+def apart(measure: Callable[[], Any]) -> Any:  # noqa: ANN401
     """Returns what a function returns in a process of its own."""
     reader, writer = os.pipe()
     child = os.fork()

@@ -170,9 +170,7 @@ def by_hand(folder: Path, missed: list[str]) -> tuple[Score, Score, list[str]]:
     return Score(caught, len(twins)), keras, alarms
 
 
-def show_laws(
-    caught: dict[str, set[str]], seconds: dict[str, dict[str, float]]
-) -> None:
+def show_laws(caught: dict[str, set[str]], seconds: dict[str, Counter[str]]) -> None:
     """Prints what each law catches, what it alone catches, and what it costs."""
     spent: Counter[str] = Counter()
     for taken in seconds.values():
@@ -233,7 +231,7 @@ class Results(NamedTuple):
     """The laws that fail, by module, and the seconds that each law takes, by test."""
 
     failed: dict[str, set[str]]
-    seconds: dict[str, dict[str, float]]
+    seconds: dict[str, Counter[str]]
 
 
 def run(folder: Path) -> Results:
@@ -250,12 +248,12 @@ def run(folder: Path) -> Results:
     if not report.exists():
         raise SystemExit(done.stdout[-5000:] + done.stderr[-5000:])
     failed: dict[str, set[str]] = defaultdict(set)
-    seconds: dict[str, dict[str, float]] = defaultdict(Counter)
+    seconds: dict[str, Counter[str]] = defaultdict(Counter)
     for case in ET.parse(report).iter("testcase"):  # noqa: S314 -- our own report
         name = case.get("classname", "").removeprefix("test_")
         number = re.match(r"test_law_0?(\d+)", case.get("name", ""))
         law = number[1] if number else "of the kind"
-        seconds[name][law] += float(case.get("time", 0))
+        seconds[name][law] += float(case.get("time", 0))  # type: ignore[assignment]
         for problem in (*case.iter("failure"), *case.iter("error")):
             said = problem.get("message", "") + (problem.text or "")
             laws = re.findall(r"Law (\d+|of the kind), ", said) or ["an error"]

@@ -53,7 +53,14 @@ def outputs_in(dtypes: str) -> Edits:
 
 
 PRODUCTS = (
-    dense("Einsum", result='return tf.einsum("...i,io->...o", inputs, w) + b'),
+    # Not "...i": where a processor multiplies halves itself, TensorFlow 2.21 is wrong
+    # about an ellipsis.
+    dense(
+        "Einsum",
+        "rows = tf.reshape(inputs, [-1, inputs.shape[-1]])",
+        "shape = tf.concat([tf.shape(inputs)[:-1], [self.units]], 0)",
+        result='return tf.reshape(tf.einsum("bi,io->bo", rows, w), shape) + b',
+    ),
     dense("Tensordot", result="return tf.tensordot(inputs, w, 1) + b"),
     dense(
         "TransposedMatmul",
