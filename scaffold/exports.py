@@ -56,7 +56,7 @@ def add_export(source: str, module: str, name: str, package: str = "") -> str:
         warnings.simplefilter("ignore")  # invalid escapes are not our business
         try:
             text = _Text(source[len(mark) :])
-        except (SyntaxError, ValueError) as error:
+        except (SyntaxError, ValueError, RecursionError) as error:
             raise export.refusal(f"it is no valid Python ({error})") from error
         try:
             return mark + _edited(text, export)
@@ -95,7 +95,7 @@ def remove_export(source: str, module: str, name: str, package: str = "") -> str
             if text == source[len(mark) :]:
                 return source
             text = _without_listing(_Text(text), export)
-        except (SyntaxError, ValueError) as error:
+        except (SyntaxError, ValueError, RecursionError) as error:
             raise export.refusal(f"it is no valid Python ({error})") from error
     lines = _Text(text).lines
     while lines and not lines[-1].strip():

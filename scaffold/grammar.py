@@ -6,6 +6,7 @@ one parser. Every accepted text gives a layer whose mixed-precision matrix passe
 
 from __future__ import annotations
 
+import functools
 import math
 import re
 from typing import TYPE_CHECKING, NamedTuple, cast, get_args
@@ -83,6 +84,8 @@ _GENERATED: dict[str, str | None] = {
     "constraint": "constraints",
 }
 _BRACKETS = {"(": ")", "[": "]"}
+# The layers of a manifest are often alike, and a rehearsal takes a fifth of a second.
+_analysed = functools.cache(analyse)
 
 
 class WeightText(NamedTuple):
@@ -163,9 +166,9 @@ def parse(
     if chosen.body is not None:
         analysis = _analysis(chosen.body, specified, chosen.large)
     else:
-        analysis = analyse(
+        analysis = _analysed(
             _default_call(specified, all_arguments, chosen) if call is None else call,
-            specified,
+            tuple(specified),
             all_arguments,
             chosen.large,
             rehearsed=not (

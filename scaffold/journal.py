@@ -216,7 +216,7 @@ def _notes(root: Path, data: bytes) -> list[dict[str, Any]]:
         names += notes[0]["temporaries"] if notes else []
         names += [name for target, staged, _ in moves for name in (target, staged)]
         paths = [Path(name) for name in names if name is not None]
-    except (ValueError, KeyError, TypeError) as error:
+    except (ValueError, KeyError, TypeError, RecursionError) as error:
         raise MplayerError(
             f"'{root / JOURNAL}', which a killed run of mplayer has left, is damaged"
             f" ({type(error).__name__}). Take it away, with what files are named"

@@ -319,6 +319,6 @@ def read_toml(path: Path) -> dict[str, Any]:
     toml = importlib.import_module(name)
     try:
         table: dict[str, Any] = toml.loads(path.read_text(encoding="utf-8-sig"))
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, RecursionError) as error:
         raise MplayerError(f"'{path}' cannot be read: {error}.") from error
     return table

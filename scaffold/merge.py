@@ -9,7 +9,7 @@ from pathlib import Path
 from scaffold.errors import MplayerError
 from scaffold.plan import Merged
 
-_MARKERS = ("<<<<<<< ", ">>>>>>> ")
+_YOURS = "yours"
 
 
 def merge(pristine: str, users: str, new: str, *, label: str) -> Merged | None:
@@ -42,14 +42,32 @@ def merge(pristine: str, users: str, new: str, *, label: str) -> Merged | None:
 
 
 def holds_markers(text: str) -> bool:
-    """Returns whether conflicts of an earlier merge are still to be resolved."""
+    """Returns whether conflicts of an earlier merge are still to be resolved.
+
+    Those of `merge` may stand in a docstring. Those of others count where they keep
+    the text from being Python: else they are part of one that tells of them.
+    """
+    import ast
+
     lines = text.splitlines()
-    return all(any(line.startswith(m) for line in lines) for m in _MARKERS)
+
+    def holds(*markers: str) -> bool:
+        return all(any(line.startswith(mark) for line in lines) for mark in markers)
+
+    if holds(f"<<<<<<< {_YOURS}", ">>>>>>> mplayer "):
+        return True
+    if not holds("<<<<<<< ", ">>>>>>> "):
+        return False
+    try:
+        ast.parse(text)
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return True
+    return False
 
 
 def _merged(pristine: str, ours: str, new: str, label: str) -> Merged:
     with tempfile.TemporaryDirectory() as folder:
-        texts = {"yours": ours, "pristine": pristine, label: new}
+        texts = {_YOURS: ours, "pristine": pristine, label: new}
         paths = [Path(folder, str(i)) for i in range(3)]
         for path, text in zip(paths, texts.values(), strict=True):
             path.write_bytes(text.encode())

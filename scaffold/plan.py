@@ -315,7 +315,7 @@ def _require_python(path: PurePosixPath, data: bytes) -> None:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # an invalid escape is the user's affair
             compile(data, str(path), "exec", dont_inherit=True)
-    except (SyntaxError, ValueError) as error:
+    except (SyntaxError, ValueError, RecursionError) as error:
         raise MplayerError(
             f"'{path}' would be no valid Python: {error}. Please report this, with the"
             " command that led to it."

@@ -229,7 +229,7 @@ def _read_pyproject(root: Path) -> dict[str, object]:
         import tomli as tomllib
     try:
         return tomllib.loads(path.read_text(encoding="utf-8-sig"))
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, RecursionError) as error:
         raise MplayerError(f"'{path}' cannot be read: {error}.") from error
 
 

@@ -27,6 +27,10 @@ if TYPE_CHECKING:
 FOLDER = PurePosixPath(".mplayer")
 FORMAT = 1
 _PARTS = ("module", "test")
+# What a text raises that is no record, or is nested too deep for one.
+_UNREADABLE = (
+    *(OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError),
+)
 
 
 class Generated(NamedTuple):
@@ -257,7 +261,7 @@ def _read(root: Path, path: PurePosixPath) -> Record:
                 " not know. Install the newest."
             )
         return _loaded(table, path.with_suffix(""))
-    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
+    except _UNREADABLE as error:
         raise MplayerError(
             f"'{path}' cannot be read as a record ({type(error).__name__}: {error})."
             " Restore it from version control, or take its three files away: the layer"

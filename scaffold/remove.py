@@ -2,24 +2,35 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import re
+from typing import TYPE_CHECKING, NamedTuple
 
 from scaffold.errors import MplayerError
+from scaffold.locate import Locator
 from scaffold.plan import Plan, make_plan
 from scaffold.record import Record, sha256, undone
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Iterator
     from pathlib import Path, PurePosixPath
+
+
+class Removal(NamedTuple):
+    """What taking a layer back would do."""
+
+    plan: Plan
+    findings: tuple[str, ...]
+    """What the user has to see to, each a sentence or two."""
 
 
 def plan_remove(
     root: Path, record: Record, others: Iterable[Record], *, force: bool = False
-) -> Plan:
+) -> Removal:
     """Plans to take a layer back, with its test, its export and its record.
 
-    Folders and `__init__.py` files that came with it go once nothing else is in them,
-    and no layer is left that came with them too.
+    A file that was moved is found by its class. Folders and `__init__.py` files that
+    came with the layer go once nothing else is in them, and no layer is left that came
+    with them too.
 
     Args:
         root: The project.
@@ -28,7 +39,8 @@ def plan_remove(
         force: Whether edited files go too.
 
     Returns:
-        The plan; an edited file is a conflict in it, unless forced.
+        The plan, in which an edited file is a conflict, unless forced; and what it
+        leaves for the user to take away.
 
     Raises:
         MplayerError: If the export cannot be taken out with certainty.
@@ -36,10 +48,21 @@ def plan_remove(
     kept = {path for other in others for path in other.created}
     created = [path for path in record.created if path not in kept]
     removed: dict[PurePosixPath, bool] = {}
-    for generated in (record.module, record.test):
-        file = root / generated.path
-        if file.is_file():
-            removed[generated.path] = _hash(file) == generated.sha256
+    findings: list[str] = []
+    locator = Locator(root)
+    for part in ("module", "test"):
+        places = locator.places(record, part)
+        generated = record.part(part)
+        for path in places:
+            same = _hash(root / path) == generated.sha256
+            if path == generated.path or (same and len(places) == 1):
+                removed[path] = same
+            else:
+                # It may be another layer of this name: no --force is about that.
+                findings.append(
+                    f"'{path}' holds {record.request.name} too, and stays. Take it away"
+                    " by hand if it is the layer."
+                )
     edits, seen = _without_export(root, record, force=force)
     for path in created:
         if path.suffix != ".py" or not (root / path).is_file():
@@ -59,9 +82,24 @@ def plan_remove(
             removed[cache / compiled.name] = True
         folders.add(cache)
     removed |= {path: True for path in own if (root / path).is_file()}
-    return make_plan(
+    for path, data in seen.items():
+        text = edits.get(path, (data or b"").decode("utf-8", errors="replace"))
+        if path not in removed:
+            findings += _still_named(path, record.request.name, text)
+    plan = make_plan(
         root, {}, edits, force=force, removed=removed, folders=folders, seen=seen
     )
+    return Removal(plan, tuple(findings))
+
+
+def _still_named(path: PurePosixPath, name: str, text: str) -> Iterator[str]:
+    """Says where an `__init__.py` names a class even so, as one that was moved."""
+    for number, line in enumerate(text.splitlines(), 1):
+        if re.search(rf"\b{name}\b", line.partition("#")[0]):
+            yield (
+                f"'{path}', line {number}, still names {name}, which is gone. Take it"
+                " out by hand."
+            )
 
 
 def _without_export(
@@ -87,7 +125,7 @@ def _without_export(
         ) from error
     except MplayerError as error:
         if force:
-            return {}, {}
+            return {}, {export.path: data}
         raise MplayerError(f"'{export.path}': {error}") from error
     return ({} if text == source else {export.path: text}), {export.path: data}
 

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, Any
 
 from scaffold import __version__
 from scaffold.errors import MplayerError
 from scaffold.grammar import parse_request
+from scaffold.locate import Locator
 from scaffold.merge import holds_markers, merge
 from scaffold.plan import Merged, Plan, make_plan
 from scaffold.record import Generated, Record, read_pristine, record_texts, sha256
@@ -16,12 +16,9 @@ from scaffold.rendering import render
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
-    from pathlib import Path
+    from pathlib import Path, PurePosixPath
 
     from scaffold.rendering import Texts
-
-# Folders in which no one keeps a layer.
-_SKIPPED = frozenset({"node_modules", "build", "dist", "site-packages", "__pycache__"})
 
 
 class _LeaveError(Exception):
@@ -72,6 +69,7 @@ def plan_update(
     read: dict[PurePosixPath, bytes] = {}
     stale: list[PurePosixPath] = []
     findings: list[str] = []
+    locator = Locator(root)
     for record in records:
         request = record.request._replace(**(changes or {}))
         try:
@@ -80,7 +78,7 @@ def plan_update(
         except MplayerError as error:
             raise MplayerError(f"{request.name}: {error}") from error
         request = request._replace(kind=spec.kind)
-        layer = _Layer(root, record._replace(request=request), new, force)
+        layer = _Layer(locator, root, record._replace(request=request), new, force)
         texts |= layer.texts
         merged |= layer.merged
         read |= layer.read
@@ -95,7 +93,10 @@ def plan_update(
 class _Layer:
     """One layer, part by part."""
 
-    def __init__(self, root: Path, record: Record, new: Texts, force: bool) -> None:
+    def __init__(
+        self, locator: Locator, root: Path, record: Record, new: Texts, force: bool
+    ) -> None:
+        self.locator = locator
         self.root = root
         self.record = record
         self.force = force
@@ -113,7 +114,8 @@ class _Layer:
     def _update(self, part: str, new: str) -> str:
         """Plans one file; returns the text that it will be measured by from now on."""
         generated = self.record.part(part)
-        path = self._found(part, generated.path)
+        places = self.locator.places(self.record, part)
+        path = places[0] if len(places) == 1 else generated.path
         fresh = sha256(new) == generated.sha256
         if not fresh:
             self.stale.append(path)
@@ -124,6 +126,7 @@ class _Layer:
             try:
                 self._require_resolved(path)
                 if not fresh:
+                    self._require_one(path, places)
                     self._merge(path, pristine, new)
                     pristine = new
             except _LeaveError as reason:
@@ -154,12 +157,6 @@ class _Layer:
 
     def _users_text(self, path: PurePosixPath) -> str:
         """What is there now, if the template's changes can be merged into it."""
-        if not (self.root / path).is_file():
-            raise _LeaveError(
-                f"'{path}' is gone, and its template has changed. Bring it back with"
-                f" --force, or forget the layer: mplayer remove"
-                f" {self.record.request.name}"
-            )
         try:
             self.read[path] = (self.root / path).read_bytes()
             return self.read[path].decode("utf-8")
@@ -168,6 +165,22 @@ class _Layer:
                 f"'{path}' is not UTF-8, and was left as it is."
             ) from None
 
+    def _require_one(
+        self, path: PurePosixPath, places: tuple[PurePosixPath, ...]
+    ) -> None:
+        name = self.record.request.name
+        if len(places) > 1:
+            found = " and ".join(f"'{place}'" for place in places)
+            raise _LeaveError(
+                f"'{path}' is gone, and its template has changed. {found} hold {name}:"
+                f" move the one that is the layer back to '{path}', and run this again."
+            )
+        if not (self.root / path).is_file():
+            raise _LeaveError(
+                f"'{path}' is gone, and its template has changed. Bring it back with"
+                f" --force, or forget the layer: mplayer remove {name}"
+            )
+
     def _require_resolved(self, path: PurePosixPath) -> None:
         file = self.root / path
         if file.is_file() and holds_markers(file.read_text("utf-8", errors="replace")):
@@ -175,25 +188,3 @@ class _Layer:
                 f"'{path}' still holds the conflicts of an earlier update, and was left"
                 " as it is. Resolve them, and run this again."
             )
-
-    def _found(self, part: str, path: PurePosixPath) -> PurePosixPath:
-        """Where the file is now; the old path if it is not to be found."""
-        if (self.root / path).exists():
-            return path
-        name = self.record.request.name
-        sign = f"class {name}(" if part == "module" else f"import {name}\n"
-        pattern = "*.py" if part == "module" else "test_*.py"
-        found = [
-            file.relative_to(self.root)
-            for file in self.root.rglob(pattern)
-            if file.is_file()
-            and self._may_hold_code(file.relative_to(self.root))
-            and sign in file.read_text("utf-8", errors="replace")
-        ]
-        return PurePosixPath(found[0].as_posix()) if len(found) == 1 else path
-
-    def _may_hold_code(self, path: Path) -> bool:
-        folders = [self.root / parent for parent in path.parents]
-        return not any(
-            part.startswith(".") or part in _SKIPPED for part in path.parts
-        ) and (not any((folder / "pyvenv.cfg").exists() for folder in folders))

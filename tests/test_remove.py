@@ -324,3 +324,65 @@ def test_where_nothing_was_generated_it_says_so(root: Path) -> None:
     assert (code, out) == (2, "")
     assert "hold no '.mplayer'" in said
     assert [*snapshot(root)] == ["mine.py"]
+
+
+def move(root: Path, old: str, new: str) -> None:
+    (root / new).parent.mkdir(parents=True, exist_ok=True)
+    (root / old).rename(root / new)
+
+
+@pytest.mark.parametrize(
+    "moves",
+    [
+        {"my_layer.py": "layers/mine.py"},
+        {"test_my_layer.py": "tests/test_mine.py"},
+        {"my_layer.py": "a/b.py", "test_my_layer.py": "a/test_b.py"},
+    ],
+)
+def test_files_that_were_moved_go_too(root: Path, moves: dict[str, str]) -> None:
+    new()
+    for old, to in moves.items():
+        move(root, old, to)
+    assert run("remove", "MyLayer")[0] == 0
+    assert not [path for path in root.rglob("*") if path.is_file()]
+
+
+@pytest.mark.parametrize("force", [[], ["--force"]])
+def test_a_moved_file_that_was_edited_stays_and_is_told(
+    root: Path, force: list[str]
+) -> None:
+    new()
+    move(root, "my_layer.py", "mine.py")
+    (root / "mine.py").write_text("# mine\n" + (root / "mine.py").read_text())
+    code, _, said = run("remove", "MyLayer", *force)
+    assert code == 1
+    assert "'mine.py' holds MyLayer too, and stays" in said
+    assert [*snapshot(root)] == ["mine.py"]
+
+
+def test_copies_of_a_moved_file_stay_and_are_told(root: Path) -> None:
+    new()
+    for copy in ("one.py", "two.py"):
+        (root / copy).write_text((root / "my_layer.py").read_text())
+    (root / "my_layer.py").unlink()
+    code, _, said = run("remove", "MyLayer")
+    assert code == 1
+    assert "'one.py' holds MyLayer too" in said
+    assert "'two.py' holds MyLayer too" in said
+    assert [*snapshot(root)] == ["one.py", "two.py"]
+
+
+@pytest.mark.parametrize(
+    ("line", "number"),
+    [("DEFAULT = MyLayer\n", 6), ("from acme.layers.sub.mine import MyLayer\n", 5)],
+)
+def test_what_still_names_the_class_is_told(root: Path, line: str, number: int) -> None:
+    lay_out(root, LAYOUTS["exports with __all__"])
+    new()
+    path = root / INIT
+    path.write_text(f"{path.read_text()}\n{line}")
+    code, _, said = run("remove", "MyLayer", "--force")
+    assert code == 1
+    assert f"line {number}, still names MyLayer" in said
+    assert line in path.read_text()
+    assert not (root / "src/acme/layers/my_layer.py").exists()

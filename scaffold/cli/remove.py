@@ -23,7 +23,8 @@ def remove(
 ) -> int:
     """Take back a layer: its module, its test, its export and its record.
 
-    Edited files stay, unless forced. So do folders that were there before it.
+    Files that were moved are found. Edited ones stay, unless forced; so do folders that
+    were there before it. The exit code is 1 where something is left to be done by hand.
     """
     from scaffold.cli.show import settle, show
     from scaffold.publish import publish
@@ -35,9 +36,16 @@ def remove(
     records = read_records(root)
     record = select(records, name)
     others = [other for other in records if other is not record]
-    plan = plan_remove(root, record, others, force=force)
+    plan, findings = plan_remove(root, record, others, force=force)
     written = not (dry_run or diff or plan.conflicts)
     if written:
         publish(plan)
-    show(plan, written=written, diff=diff, as_json=json)
-    return FINDINGS if plan.conflicts else DONE
+    show(
+        plan,
+        written=written,
+        diff=diff,
+        as_json=json,
+        status=[f"mplayer: {finding}" for finding in findings],
+        report={"findings": [*findings]},
+    )
+    return FINDINGS if plan.conflicts or findings else DONE
