@@ -6,6 +6,8 @@ import functools
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING
 
+from scaffold.record import read_records
+
 if TYPE_CHECKING:
     from pathlib import Path
 
@@ -30,10 +32,10 @@ class Locator:
         """Returns where a layer's `module` or `test` may be.
 
         That is where the record has it, or else wherever the class is defined, or
-        imported by a test; nowhere, if it was deleted.
+        imported by a test, in a file of no other layer; nowhere, if it was deleted.
         """
         path = record.part(part).path
-        if (self._root / path).exists():
+        if (self._root / path).is_file():
             return (path,)
         name = record.request.name
         if part == "module":
@@ -48,16 +50,21 @@ class Locator:
 
     @functools.cached_property
     def _sources(self) -> dict[PurePosixPath, str]:
-        paths = [path.relative_to(self._root) for path in self._root.rglob("*.py")]
-        return {
-            PurePosixPath(path.as_posix()): (self._root / path)
-            .read_text("utf-8", errors="replace")
-            .replace("\r\n", "\n")
-            for path in sorted(paths)
-            if (self._root / path).is_file() and self._may_hold_code(path)
+        # What is another layer's own is not this one's, though it be moved.
+        taken = {
+            record.part(part).path
+            for record in read_records(self._root)
+            for part in ("module", "test")
         }
+        sources = {}
+        for file in sorted(self._root.rglob("*.py")):
+            path = PurePosixPath(file.relative_to(self._root).as_posix())
+            if file.is_file() and path not in taken and self._may_hold_code(path):
+                text = file.read_text("utf-8", errors="replace")
+                sources[path] = text.replace("\r\n", "\n")
+        return sources
 
-    def _may_hold_code(self, path: Path) -> bool:
+    def _may_hold_code(self, path: PurePosixPath) -> bool:
         folders = [self._root / parent for parent in path.parents]
         return not any(
             part.startswith(".") or part in _SKIPPED for part in path.parts

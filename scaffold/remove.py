@@ -47,22 +47,7 @@ def plan_remove(
     """
     kept = {path for other in others for path in other.created}
     created = [path for path in record.created if path not in kept]
-    removed: dict[PurePosixPath, bool] = {}
-    findings: list[str] = []
-    locator = Locator(root)
-    for part in ("module", "test"):
-        places = locator.places(record, part)
-        generated = record.part(part)
-        for path in places:
-            same = _hash(root / path) == generated.sha256
-            if path == generated.path or (same and len(places) == 1):
-                removed[path] = same
-            else:
-                # It may be another layer of this name: no --force is about that.
-                findings.append(
-                    f"'{path}' holds {record.request.name} too, and stays. Take it away"
-                    " by hand if it is the layer."
-                )
+    removed, findings = _own_files(root, record)
     edits, seen = _without_export(root, record, force=force)
     for path in created:
         if path.suffix != ".py" or not (root / path).is_file():
@@ -82,14 +67,39 @@ def plan_remove(
             removed[cache / compiled.name] = True
         folders.add(cache)
     removed |= {path: True for path in own if (root / path).is_file()}
-    for path, data in seen.items():
-        text = edits.get(path, (data or b"").decode("utf-8", errors="replace"))
-        if path not in removed:
-            findings += _still_named(path, record.request.name, text)
+    for path in seen.keys() - removed.keys():
+        text = edits.get(path, (seen[path] or b"").decode("utf-8", errors="replace"))
+        findings += _still_named(path, record.request.name, text)
     plan = make_plan(
         root, {}, edits, force=force, removed=removed, folders=folders, seen=seen
     )
     return Removal(plan, tuple(findings))
+
+
+def _own_files(
+    root: Path, record: Record
+) -> tuple[dict[PurePosixPath, bool], list[str]]:
+    """Returns where its module and test are, each with whether it may go unasked.
+
+    Besides, what the user must see to.
+    """
+    files: dict[PurePosixPath, bool] = {}
+    findings = []
+    locator = Locator(root)
+    for part in ("module", "test"):
+        places = locator.places(record, part)
+        generated = record.part(part)
+        for path in places:
+            same = _hash(root / path) == generated.sha256
+            if path == generated.path or (same and len(places) == 1):
+                files[path] = same
+            else:
+                # It may be another layer of this name: no --force is about that.
+                findings.append(
+                    f"'{path}' holds {record.request.name} too, and stays. Take it away"
+                    " by hand if it is the layer."
+                )
+    return files, findings
 
 
 def _still_named(path: PurePosixPath, name: str, text: str) -> Iterator[str]:

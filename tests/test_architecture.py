@@ -41,8 +41,11 @@ ALLOWED = {
     "record": {"errors", "spec"},
     "generate": {"errors", "exports", "plan", "record", "rendering", "project", "spec"},
     "merge": {"errors", "plan"},
-    "update": {"errors", "grammar", "merge", "plan", "record", "rendering"},
-    "remove": {"errors", "exports", "plan", "record"},
+    "locate": {"record"},
+    "update": {
+        *("errors", "grammar", "locate", "merge", "plan", "record", "rendering"),
+    },
+    "remove": {"errors", "exports", "locate", "plan", "record"},
     "team": {"errors", "kinds"},
     "extension": {
         *("errors", "generate", "grammar", "names", "project", "record", "rendering"),

@@ -249,7 +249,11 @@ def test_a_journal_that_came_with_a_project_reaches_nothing_outside(
 
 
 @pytest.mark.parametrize(
-    "note", ["{", "[]", "7", '{"temporaries": 3}', json.dumps({"folders": []})]
+    "note",
+    [
+        *("{", "[]", "7", '{"temporaries": 3}', json.dumps({"folders": []})),
+        "[" * 100_000,
+    ],
 )
 def test_a_damaged_journal_is_said(tmp_path: Path, note: str) -> None:
     (tmp_path / JOURNAL).parent.mkdir()

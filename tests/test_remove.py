@@ -386,3 +386,13 @@ def test_what_still_names_the_class_is_told(root: Path, line: str, number: int) 
     assert f"line {number}, still names MyLayer" in said
     assert line in path.read_text()
     assert not (root / "src/acme/layers/my_layer.py").exists()
+
+
+def test_a_file_of_another_layer_is_never_taken_for_a_moved_one(root: Path) -> None:
+    new("MyLayer", "--layer-dir", "a", "--test-dir", "a")
+    new("MyLayer", "--layer-dir", "b", "--test-dir", "b")
+    before = snapshot(root / "b")
+    (root / "a/my_layer.py").unlink()
+    (root / "a/test_my_layer.py").unlink()
+    assert run("remove", "a/my_layer.py")[0] == 0
+    assert snapshot(root / "b") == before

@@ -160,6 +160,23 @@ HISTORIES = {
     "line deleted": History(
         (replaced(MODULE, OLD, ""),), code=1, holds={MODULE: (NEW, *MARKS)}
     ),
+    "marks that a docstring tells of": History(
+        (
+            replaced(
+                MODULE,
+                ABOVE,
+                f'{ABOVE}\nHELP = """\n<<<<<<< mine\n=======\n>>>>>>> yours\n"""\n',
+            ),
+        ),
+        says=(f"merged  {MODULE}",),
+        holds={MODULE: (NEW, "<<<<<<< mine\n")},
+    ),
+    "marks of a merge by git": History(
+        (replaced(MODULE, ABOVE, f"<<<<<<< HEAD\n{ABOVE}=======\n>>>>>>> a branch\n"),),
+        code=1,
+        says=("still holds the conflicts",),
+        lacks={MODULE: (NEW,)},
+    ),
     "both sides alike": History(
         (replaced(MODULE, OLD, NEW),),
         says=(f"updated  {TEST}",),
@@ -217,7 +234,7 @@ HISTORIES = {
             moved(MODULE, "two.py"),
         ),
         code=1,
-        says=GONE,
+        says=("'one.py' and 'two.py' hold MyLayer: move the one that is the layer",),
         lacks={"one.py": (NEW,), "two.py": (NEW,)},
     ),
     "a folder named like a module": History(
@@ -353,6 +370,12 @@ HISTORIES = {
     ),
     "record no JSON": History(
         (replaced(RECORD, "{", "<"),), code=2, says=DAMAGED, untouched=True
+    ),
+    "record nested beyond reason": History(
+        (lambda root: (root / RECORD).write_text("[" * 100_000),),
+        code=2,
+        says=DAMAGED,
+        untouched=True,
     ),
     "record not UTF-8": History(
         (lambda root: (root / RECORD).write_bytes(b"\xff"),),

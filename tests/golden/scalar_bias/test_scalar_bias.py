@@ -954,11 +954,22 @@ def law_13_in_a_new_process(policy: str) -> None:
 @functools.cache
 def two_devices() -> tuple[int, str]:
     """Returns the exit code and the report of law 13 in a process of its own."""
-    # What starts TensorFlow is most likely a conftest.py.
-    options = ["-q", "--noconftest", "-p", "no:cacheprovider", "-k", "law_13"]
+    if "TWO_DEVICES" in os.environ:
+        return 2, "The module of the layer leaves one device, where two were asked for."
+    # What starts TensorFlow may be a conftest.py, or the module of the layer.
+    start = (
+        "import sys, pytest, tensorflow as tf;"
+        "cpu, *_ = tf.config.list_physical_devices('CPU');"
+        "two = [tf.config.LogicalDeviceConfiguration()] * 2;"
+        "tf.config.set_logical_device_configuration(cpu, two);"
+        "sys.exit(pytest.main(sys.argv[1:]))"
+    )
+    environment = {"PYTEST_ADDOPTS": "", "TWO_DEVICES": ""}
+    environment["PYTHONPATH"] = os.pathsep.join(sys.path)
+    options = ["-q", "--noconftest", "-p", "no:cacheprovider", "-o", "addopts="]
     done = subprocess.run(
-        [sys.executable, "-m", "pytest", *options, __file__],
-        env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
+        [sys.executable, "-c", start, *options, "-k", "law_13", __file__],
+        env={**os.environ, **environment},
         capture_output=True,
         text=True,
         check=False,
