@@ -168,7 +168,7 @@ HISTORIES = {
                 f'{ABOVE}\nHELP = """\n<<<<<<< mine\n=======\n>>>>>>> yours\n"""\n',
             ),
         ),
-        says=(f"merged  {MODULE}",),
+        says=(f"merged   {MODULE}",),
         holds={MODULE: (NEW, "<<<<<<< mine\n")},
     ),
     "marks of a merge by git": History(
