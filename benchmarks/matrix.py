@@ -22,6 +22,7 @@ import statistics
 import sys
 import tempfile
 import time
+import warnings
 from collections import defaultdict
 from functools import partial
 from pathlib import Path
@@ -136,7 +137,8 @@ def time_harness(layer: LayerSpec, expected: dict[str, Any], rounds: int) -> flo
         cls = getattr(harness.sound_test(named), named.name)
         test = harness.layer_test(named, expected)
         start = time.perf_counter()
-        with contextlib.redirect_stdout(io.StringIO()):
+        with contextlib.redirect_stdout(io.StringIO()), warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # the harness's own are no news
             test(cls)
         seconds = time.perf_counter() - start
     return seconds
