@@ -17,7 +17,8 @@ from jinja2.ext import Extension
 from scaffold import __version__
 from scaffold.errors import MplayerError
 from scaffold.generate import new_record
-from scaffold.grammar import parse_request, split_arguments
+from scaffold.grammar import faults_alone, parse_request, split_arguments
+from scaffold.kinds import load_kind
 from scaffold.names import (
     module_name,
     parse_name,
@@ -52,6 +53,8 @@ class MplayerExtension(Extension):
         filters: dict[str, Callable[..., str]] = {
             "layer_module": layer_module,
             "layer_text": layer_text,
+            "answered": answered,
+            "weights_of": weights_of,
             "folder_name": folder_name,
             "distribution": require_distribution_name,
             "package": require_package_name,
@@ -83,6 +86,34 @@ def layer_text(answers: Mapping[str, Any], part: str, package: str = "") -> str:
         MplayerError: If the answers describe no layer.
     """
     return _layer_texts(_request(answers), package)[part]
+
+
+def answered(answers: Mapping[str, Any]) -> str:
+    """Returns "", if there is a layer that has been described like this so far.
+
+    Args:
+        answers: `cookiecutter`, with what has been answered yet.
+
+    Raises:
+        MplayerError: If there is none.
+    """
+    request = _request(answers)
+    if "weights" in answers and "call" not in answers:
+        # Together they may ask for a call, which is the next question but one.
+        for fault in faults_alone(request):
+            raise MplayerError(fault)
+    else:
+        parse_request(request)
+    return ""
+
+
+def weights_of(kind: str) -> str:
+    """Returns the weights that a kind has of itself, in the weight grammar.
+
+    Raises:
+        MplayerError: If there is no such kind.
+    """
+    return load_kind(kind).weights
 
 
 def folder_name(text: str) -> str:
@@ -127,12 +158,12 @@ def toml_string(text: str) -> str:
 def _request(answers: Mapping[str, Any]) -> Request:
     return Request(
         name=answers["name"],
-        weights=answers["weights"] or None,
-        arguments=tuple(split_arguments(answers["arguments"])),
-        call=answers["call"] or None,
-        kind=answers["kind"] or None,
-        options=answers["with"],
-        doc=answers["doc"] or None,
+        weights=answers.get("weights") or None,
+        arguments=tuple(split_arguments(answers.get("arguments", ""))),
+        call=answers.get("call") or None,
+        kind=answers.get("kind") or None,
+        options=answers.get("with", ""),
+        doc=answers.get("doc") or None,
         dialect=answers["dialect"],
     )
 

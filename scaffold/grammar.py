@@ -44,6 +44,7 @@ if TYPE_CHECKING:
 __all__ = [
     "OPTIONS",
     "WeightText",
+    "faults_alone",
     "parse",
     "parse_argument",
     "parse_arguments",
@@ -215,6 +216,19 @@ def parse_request(request: Request, team: Path | None = None) -> LayerSpec:
     )
 
 
+def faults_alone(request: Request) -> list[str]:
+    """Returns what is wrong with each text of a request, whatever the others say."""
+    faults = [
+        _fault_of(parse_name, request.name),
+        _fault_of(parse_weights, request.weights),
+        *(_fault_of(parse_argument, text) for text in request.arguments),
+        _fault_of(parse_options, request.options),
+        _fault_of(parse_doc, request.doc),
+        _fault_of(parse_dialect, request.dialect),
+    ]
+    return [fault for fault in faults if fault]
+
+
 def parse_dialect(text: str) -> str:
     """Returns the dialect of this name.
 
@@ -325,6 +339,15 @@ def parse_argument(text: str) -> Argument:
         return Argument(name, argument_type, required=argument_type != "activation")
     value = _DEFAULTS[argument_type](name, default.strip())
     return Argument(name, argument_type, default=value)
+
+
+def _fault_of(parser: Callable[[str], object], text: str | None) -> str:
+    try:
+        if text is not None:
+            parser(text)
+    except MplayerError as error:
+        return str(error)
+    return ""
 
 
 def _int_default(name: str, text: str) -> int:

@@ -46,10 +46,10 @@ ALLOWED = {
         *("errors", "grammar", "locate", "merge", "plan", "record", "rendering"),
     },
     "remove": {"errors", "exports", "locate", "plan", "record"},
-    "team": {"errors", "kinds"},
+    "team": {"errors", "extension", "kinds"},
     "extension": {
-        *("errors", "generate", "grammar", "names", "project", "record", "rendering"),
-        "spec",
+        *("errors", "generate", "grammar", "kinds", "names", "project", "record"),
+        *("rendering", "spec"),
     },
     "__init__": {"errors", "grammar", "rendering", "spec"},
     "__main__": {"cli"},

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import pty
+import select
 import shlex
 import shutil
 import signal
@@ -274,17 +275,22 @@ class Terminal:
 
     def wait_for(self, text: str) -> None:
         while text not in self.seen:
-            read = os.read(self.terminal, 4096).decode()
+            read = self._read()
             assert read, self.seen
             self.seen += read
         self.seen = self.seen.split(text, 1)[1]
+
+    def _read(self) -> str:
+        # A question that no one answers must not hold up the tests.
+        assert select.select([self.terminal], [], [], 60)[0], self.seen
+        return os.read(self.terminal, 4096).decode()
 
     def answer(self, text: str) -> None:
         os.write(self.terminal, text.encode() + b"\n")
 
     def end(self) -> int:
         try:
-            while os.read(self.terminal, 4096):
+            while self._read():
                 pass
         except OSError:  # Linux says so where the other end has closed
             pass
@@ -293,14 +299,14 @@ class Terminal:
 
 def test_on_a_terminal_it_asks(tmp_path: Path) -> None:
     terminal = Terminal("new", "MyLayer", cwd=tmp_path)
-    terminal.wait_for("Weights [kernel, bias]:")
+    terminal.wait_for("Weights [kernel, bias]: ")
     terminal.answer("weights, b")
     terminal.wait_for("'weights'")
-    terminal.wait_for("Weights [kernel, bias]:")
+    terminal.wait_for("Weights [kernel, bias]: ")
     terminal.answer("w, b")
-    terminal.wait_for("Constructor arguments [activation:activation]:")
+    terminal.wait_for("Constructor arguments [activation:activation]: ")
     terminal.answer("activation:activation=relu")
-    terminal.wait_for("[activation(inputs @ w + b)]:")
+    terminal.wait_for("[activation(inputs @ w + b)]: ")
     terminal.answer("")
     assert terminal.end() == 0
     asked = tree(tmp_path)
@@ -315,7 +321,7 @@ def test_on_a_terminal_it_asks(tmp_path: Path) -> None:
 
 def test_interrupted_question_writes_nothing(tmp_path: Path) -> None:
     terminal = Terminal("new", "MyLayer", cwd=tmp_path)
-    terminal.wait_for("Weights [kernel, bias]:")
+    terminal.wait_for("Weights [kernel, bias]: ")
     os.write(terminal.terminal, b"\x03")
     assert terminal.end() == 3
     assert tree(tmp_path) == {}

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
-from test_new import GOLDEN, mplayer, tree
+from test_new import GOLDEN, Terminal, mplayer, tree
 
 REPOSITORY = Path(__file__).parents[1]
 # mplayer's modules come from the template's own path, or not at all.
@@ -282,6 +284,88 @@ def test_a_wrong_answer_leaves_nothing_behind(
     assert tree(out) == {}
     assert not [*out.iterdir()]
     assert before == sorted(p for p in tmp_path.iterdir() if p.name != "home")
+
+
+@pytest.mark.usefixtures("home")
+def test_a_clone_renders_with_its_own_code(
+    out: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Another mplayer may be installed where cookiecutter runs."""
+    (tmp_path / "other" / "scaffold").mkdir(parents=True)
+    (tmp_path / "other" / "scaffold" / "__init__.py").write_text("raise ImportError")
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path / "other"))
+    template = REPOSITORY / "templates" / "layer"
+    run = subprocess.run(
+        [sys.executable, "-m", "cookiecutter", str(template), "--no-input"],
+        cwd=out,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert run.returncode == 0, run.stdout + run.stderr
+    assert {"my_layer/my_layer.py", "my_layer/test_my_layer.py"} <= {*tree(out)}
+
+
+@pytest.mark.usefixtures("home")
+@pytest.mark.parametrize("door", ["mplayer", "cookiecutter"])
+def test_a_kind_brings_its_weights(door: str, out: Path) -> None:
+    if door == "mplayer":
+        run = mplayer("init", "acme-layers", "--kind", "norm", cwd=out)
+    else:
+        run = cookiecutter(str(REPOSITORY), f"template={TEAM}", "kind=norm", cwd=out)
+    assert run.returncode == 0, run.stdout + run.stderr
+    module = (out / "acme-layers/src/acme_layers/layers/my_layer.py").read_text()
+    assert "gamma" in module
+    assert "beta" in module
+
+
+def test_on_a_terminal_init_asks_again_where_an_answer_is_wrong(tmp_path: Path) -> None:
+    """A wrong answer costs that answer, and not those before it."""
+    terminal = Terminal("init", "acme-layers", cwd=tmp_path)
+    dialogue = [
+        ("[acme_layers]: ", "json", "would hide Python's own module", ""),
+        ("dtype policy.]: ", "Our {layers}.", "holds '{'", "Our layers."),
+        ("[The acme-layers authors]: ", "", "", "Us"),
+        ("[Apache-2.0]: ", "GPL", "'GPL' is none of Apache-2.0", "MIT"),
+        ("[MyLayer]: ", "class", "'class' is a word of Python's own", "MyNorm"),
+        ("(tf, keras) [tf]: ", "jax", "'jax' is none of tf, keras", ""),
+        ("what fits the weights): ", "nrom", "mean 'norm'?", "norm"),
+        ("[gamma, beta]: ", "gamma, class", "'class' is a keyword", ""),
+        ("(may be empty): ", "units:number", "the unknown type 'number'", ""),
+        ("what the kind does): ", "inputs @", "--call", ""),
+        ("(may be empty): ", "regularisers", "'regularisers'", "regularizers"),
+        ("(may be empty): ", '"', "--doc", "Ours."),
+        ("[mplayer-scaffold==", " ", "mplayer: is empty", ""),
+    ]
+    for question, wrong, message, right in dialogue:
+        terminal.wait_for(question)
+        if wrong:
+            terminal.answer(wrong)
+            terminal.wait_for(message)
+            terminal.wait_for(question)
+        terminal.answer(right)
+    assert terminal.end() == 0
+    asked = tree(tmp_path)
+    shutil.rmtree(tmp_path)
+    tmp_path.mkdir()
+    said = [
+        *("--description", "Our layers.", "--author", "Us", "--license", "MIT"),
+        *("--layer", "MyNorm", "--kind", "norm", "--with", "regularizers"),
+        *("--doc", "Ours."),
+    ]
+    assert mplayer("init", "acme-layers", *said, cwd=tmp_path).returncode == 0
+    assert asked == tree(tmp_path)
+
+
+@pytest.mark.parametrize("key", [b"\x03", b"\x04"])
+def test_leaving_the_questions_of_init_writes_nothing(
+    key: bytes, tmp_path: Path
+) -> None:
+    terminal = Terminal("init", "acme-layers", cwd=tmp_path)
+    terminal.wait_for("The package that is imported [acme_layers]: ")
+    os.write(terminal.terminal, key)
+    assert terminal.end() == 3
+    assert not [*tmp_path.iterdir()]
 
 
 @pytest.mark.parametrize(

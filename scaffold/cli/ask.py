@@ -1,4 +1,4 @@
-"""The questions of `mplayer new` on a terminal; each answer is checked at once."""
+"""Questions on a terminal: of `mplayer new`, and how each is asked and checked."""
 
 from __future__ import annotations
 
@@ -38,11 +38,11 @@ def ask(
         MplayerError: If the kind is unknown.
     """
     defaults = load_kind(kind or kind_names(team)[0], team)
-    weights = _prompt("Weights", defaults.weights, parse_weights)
+    weights = prompt("Weights", defaults.weights, parse_weights)
     chosen = list(arguments)
     if not chosen:
         offered = ", ".join(defaults.arguments) or "none"
-        answer = _prompt(
+        answer = prompt(
             "Constructor arguments",
             offered,
             lambda text: parse_arguments(split_arguments(text)),
@@ -62,20 +62,44 @@ def ask(
         except MplayerError as reason:
             typer.echo(reason, err=True)
             default = None
-        answer = _prompt("What `call` returns", default, check)
+        answer = prompt("What `call` returns", default, check)
         call = None if answer == default else answer
     return weights, chosen, call
 
 
-def _prompt(question: str, default: str | None, check: Callable[[str], object]) -> str:
-    """Asks until the answer passes the check."""
+def prompt(
+    question: str,
+    default: str | None,
+    check: Callable[[str], object],
+    choices: Sequence[str] = (),
+) -> str:
+    """Asks until an answer passes.
+
+    Args:
+        question: What is asked.
+        default: What an empty answer means; None: there must be one.
+        check: Raises MplayerError if it does not pass.
+        choices: What the answer must be one of, if there are any.
+
+    Returns:
+        The answer.
+    """
 
     def checked(text: str) -> str:
+        if choices and text not in choices:
+            raise typer.BadParameter(f"{text!r} is none of {', '.join(choices)}.")
         try:
             check(text)
         except MplayerError as error:
             raise typer.BadParameter(str(error)) from error
         return text
 
-    answer: str = typer.prompt(question, default=default, value_proc=checked, err=True)
+    among = f" ({', '.join(choices)})" if choices else ""
+    answer: str = typer.prompt(
+        question + among,
+        default=default,
+        show_default=bool(default),
+        value_proc=checked,
+        err=True,
+    )
     return answer

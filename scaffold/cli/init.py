@@ -88,7 +88,7 @@ def init(
     from scaffold.names import require_distribution_name
     from scaffold.plan import make_plan
     from scaffold.publish import publish
-    from scaffold.team import render_team_repo
+    from scaffold.team import ask_team_repo, render_team_repo
 
     given = {
         "package": package,
@@ -106,10 +106,14 @@ def init(
         "mplayer": mplayer,
     }
     answers = {key: answer for key, answer in given.items() if answer is not None}
-    terminal = sys.stdin.isatty() and sys.stdout.isatty()
+    terminal = sys.stdin.isatty() and sys.stderr.isatty()
     ask = terminal and not (answers or dry_run or diff or json)
     answers["slug"] = require_distribution_name(name)
-    folder, texts = render_team_repo(answers, ask=ask)
+    if ask:
+        from scaffold.cli.ask import prompt
+
+        answers = ask_team_repo(answers, prompt)
+    folder, texts = render_team_repo(answers)
     root = Path.cwd() / folder
     if os.path.lexists(root) and not root.is_dir():
         raise MplayerError(f"NAME: '{folder}' is there, and no folder. Choose another.")
