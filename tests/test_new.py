@@ -288,6 +288,11 @@ class Terminal:
     def answer(self, text: str) -> None:
         os.write(self.terminal, text.encode() + b"\n")
 
+    def press(self, key: bytes) -> None:
+        # A key that comes while Python prepares to read can be lost.
+        time.sleep(0.3)
+        os.write(self.terminal, key)
+
     def end(self) -> int:
         try:
             while self._read():
@@ -322,7 +327,7 @@ def test_on_a_terminal_it_asks(tmp_path: Path) -> None:
 def test_interrupted_question_writes_nothing(tmp_path: Path) -> None:
     terminal = Terminal("new", "MyLayer", cwd=tmp_path)
     terminal.wait_for("Weights [kernel, bias]: ")
-    os.write(terminal.terminal, b"\x03")
+    terminal.press(b"\x03")
     assert terminal.end() == 3
     assert tree(tmp_path) == {}
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import shutil
 import subprocess
 import sys
@@ -363,7 +362,7 @@ def test_leaving_the_questions_of_init_writes_nothing(
 ) -> None:
     terminal = Terminal("init", "acme-layers", cwd=tmp_path)
     terminal.wait_for("The package that is imported [acme_layers]: ")
-    os.write(terminal.terminal, key)
+    terminal.press(key)
     assert terminal.end() == 3
     assert not [*tmp_path.iterdir()]
 
