@@ -82,12 +82,14 @@ BY_HAND: dict[str, tuple[str, ...]] = {
     "a sublayer without the policy": ("BlockWithoutPolicy", "SublayerInFloat32"),
     "not loadable under another policy": ("WrapperKeepsPolicy",),
     "eager and graph disagree": ("GraphIsAnother",),
-    "a state of one replica": ("StatsOfOneReplica",),
+    "a state of one replica, or not frozen": (
+        *("StatsOfOneReplica", "StatsWhileFrozen"),
+    ),
     "positions, and values rounded twice": ("PositionInHalf", "QuantizeTwice"),
     "constant rows, autocast of a scale": ("NormUncentred", "NormScaleUnderAutocast"),
     "arguments that do nothing": (
         *("RegularizerIgnored", "ConstraintIgnored", "InitializerIgnored"),
-        *("StateIsTrained", "MasksUnknown", "OutputShapeWrong"),
+        *("StateIsTrained", "MasksUnknown", "FilmUnmasked", "OutputShapeWrong"),
     ),
 }
 

@@ -134,6 +134,13 @@ KIND_TWINS = (
         "replicas have",
         13,
     ),
+    twin("stats", "StatsWhileFrozen", ((" and self.trainable", ""),), "frozen"),
+    twin(
+        "film",
+        "FilmUnmasked",
+        (("        self.supports_masking = True\n", ""),),
+        "without the mask",
+    ),
     twin(
         "noise",
         "NoiseInFloatx",
