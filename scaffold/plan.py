@@ -19,6 +19,8 @@ Status = Literal[
 ]
 
 JSON_VERSION = 1
+# Other commands than `new` come to these messages too.
+_ELSEWHERE = ": `mplayer new` takes --layer-dir and --test-dir."
 
 
 class Change(NamedTuple):
@@ -180,7 +182,7 @@ def os_errors_of(path: object) -> Iterator[None]:
     except OSError as error:
         raise MplayerError(
             f"Cannot write '{path}': {error.strerror or error}. Mend that, or choose"
-            " another folder with --layer-dir or --test-dir."
+            f" another folder{_ELSEWHERE}"
         ) from error
 
 
@@ -211,7 +213,7 @@ class _Listing:
             if real in files:
                 raise MplayerError(
                     f"'{files[real]}' and '{path}' would be one file. Choose another"
-                    " name, or another folder with --layer-dir or --test-dir."
+                    f" name, or another folder{_ELSEWHERE}"
                 )
             files[real] = path
         self._planned = frozenset(files.values())
@@ -230,7 +232,7 @@ class _Listing:
         if folder in self._planned or (os.path.lexists(where) and not where.is_dir()):
             raise MplayerError(
                 f"'{path}' needs the folder '{folder}', but that is no folder. Move it,"
-                " or choose another folder with --layer-dir or --test-dir."
+                f" or choose another folder{_ELSEWHERE}"
             )
 
     def _require_one_case(self, path: PurePosixPath) -> None:
@@ -243,7 +245,7 @@ class _Listing:
                 raise MplayerError(
                     f"'{path}' and '{path.with_name(name)}' differ in letter case"
                     " alone, so that some systems hold them to be one. Choose another"
-                    " name, or another folder with --layer-dir or --test-dir."
+                    f" name, or another folder{_ELSEWHERE}"
                 )
 
     def _require_unshadowed(self, path: PurePosixPath) -> None:
@@ -259,7 +261,7 @@ class _Listing:
         raise MplayerError(
             f"'{path}' cannot stand beside '{other}': Python would import the package"
             f" '{package}' and never the module '{module}'. Choose another name, or"
-            " another folder with --layer-dir or --test-dir."
+            f" another folder{_ELSEWHERE}"
         )
 
     def _exists(self, path: PurePosixPath) -> bool:
@@ -286,14 +288,13 @@ def _read(root: Path, path: PurePosixPath) -> bytes | None:
             if not os.path.lexists(where):
                 return None
             raise MplayerError(
-                f"'{path}' is a link to nothing. Remove it, or choose another folder"
-                " with --layer-dir or --test-dir."
+                f"'{path}' is a link to nothing. Remove it, or choose another"
+                f" folder{_ELSEWHERE}"
             ) from None
         if not stat.S_ISREG(mode):
             what = "a folder" if stat.S_ISDIR(mode) else "no regular file"
             raise MplayerError(
-                f"'{path}' is {what}. Move it, or choose another folder with"
-                " --layer-dir or --test-dir."
+                f"'{path}' is {what}. Move it, or choose another folder{_ELSEWHERE}"
             )
         return where.read_bytes()
 

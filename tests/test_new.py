@@ -228,6 +228,33 @@ def test_src_layout_gets_module_test_and_export(tmp_path: Path) -> None:
     assert "pip install -e ." in run.stderr
 
 
+def test_what_is_said_is_right_where_the_user_stands(tmp_path: Path) -> None:
+    """In a folder of the project commands and paths lead from there to its root."""
+    root = tmp_path / "my team's"
+    layers = root / "src" / "acme" / "layers"
+    layers.mkdir(parents=True)
+    (root / "pyproject.toml").write_text('[project]\nname = "acme"\n')
+    (layers.parent / "__init__.py").write_text("")
+    (layers / "__init__.py").write_text("")
+    run = mplayer("new", "MyLayer", "--weights", "w,b", cwd=layers.parent)
+    assert run.returncode == 0, run.stderr
+    assert "Paths are from '../..'." in run.stderr
+    assert "cd ../.. && pip install -e ." in run.stderr
+    command = run.stderr.partition("Run the matrix:  ")[2].strip()
+    assert command == "cd ../.. && pytest tests/layers/test_my_layer.py"
+    with (layers / "my_layer.py").open("a") as file:
+        file.write("# mine\n")
+    again = ["new", "MyLayer", "--weights", "w"]
+    for arguments in (again, ["update", "MyLayer", "--weights", "w", "--check"]):
+        run = mplayer(*arguments, cwd=layers.parent)
+        assert run.returncode == 1, run.stderr
+        assert "Paths are from '../..'." in run.stderr
+        assert "Paths are" not in mplayer(*arguments, cwd=root).stderr
+    assert "Paths are" not in mplayer("update", "MyLayer", cwd=layers.parent).stderr
+    report = json.loads(mplayer(*again, "--json", cwd=layers.parent).stdout)
+    assert report["command"] == command
+
+
 def test_version_and_help(tmp_path: Path) -> None:
     assert mplayer("--version", cwd=tmp_path).stdout.startswith("mplayer ")
     assert "--weights" in mplayer("new", "--help", cwd=tmp_path).stdout

@@ -90,7 +90,7 @@ def new(
     Without --weights it asks, on a terminal; elsewhere it takes the defaults of the
     kind.
     """
-    from scaffold.cli.show import settle, show
+    from scaffold.cli.show import from_here, settle, show
     from scaffold.generate import plan_layers
     from scaffold.project import (
         has_templates,
@@ -128,10 +128,13 @@ def new(
     tests = where.test_dir
     if from_ is None:
         tests /= f"test_{layers[0][1].module}.py"
-    command = f"{where.command} {shlex.quote(str(tests))}"
+    enter = f"cd {shlex.quote(from_here(where.root))} && "
+    enter = "" if where.root == Path.cwd() else enter
+    command = f"{enter}{where.command} {shlex.quote(str(tests))}"
     status = [] if diff else [where.reason]
     if written and where.command_hint:
-        status.append(f"Once, so that tests find the layer:  {where.command_hint}")
+        hint = enter + where.command_hint
+        status.append(f"Once, so that tests find the layer:  {hint}")
     if written and templates is not None and not has_templates(Path.cwd()):
         status.append(
             "mplayer update takes these templates if pyproject.toml names them:"

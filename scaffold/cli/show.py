@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import os
 import sys
+from pathlib import Path, PurePath
 from typing import TYPE_CHECKING
 
 from scaffold.record import FOLDER
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
-    from pathlib import Path
 
     from scaffold.plan import Plan
 
@@ -66,11 +67,24 @@ def show(
         for word, change in zip(said, changes, strict=True):
             print(f"{word:<{width}}{change.path}")
     sys.stdout.flush()
+    if (plan.changes or (report or {}).get("findings")) and not as_json:
+        tell_root(plan.root)
     if plan.conflicts:
         _say(_conflict(plan))
     elif not as_json:
         for line in status:
             _say(line)
+
+
+def from_here(root: Path) -> str:
+    """Returns a project's root as it is named from where the user stands."""
+    return PurePath(os.path.relpath(root)).as_posix()
+
+
+def tell_root(root: Path) -> None:
+    """Says what paths are relative to, where that is not the current folder."""
+    if root != Path.cwd():
+        _say(f"Paths are from '{from_here(root)}'.")
 
 
 def settle(root: Path, *, dry_run: bool) -> None:

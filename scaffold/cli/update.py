@@ -3,12 +3,15 @@
 import shlex
 import sys
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from scaffold.cli.options import Diff, DryRun, Json, Templates
 from scaffold.errors import DONE, FINDINGS
+
+if TYPE_CHECKING:
+    from scaffold.update import Update
 
 
 def update(
@@ -91,10 +94,7 @@ def update(
     elif not (done.stale or status):
         status = ["All generated code is up to date."]
     if check and not (diff or json):
-        for path in done.stale:
-            print(f"stale  {path}")
-        for line in status:
-            typer.echo(line, err=True)
+        _list_stale(root, done, status)
     else:
         show(
             done.plan,
@@ -105,6 +105,17 @@ def update(
             report={"stale": [*map(str, done.stale)], "findings": [*done.findings]},
         )
     return FINDINGS if done.findings or (check and done.stale) else DONE
+
+
+def _list_stale(root: Path, done: "Update", status: list[str]) -> None:
+    from scaffold.cli.show import tell_root
+
+    for path in done.stale:
+        print(f"stale  {path}")
+    if done.stale or done.findings:
+        tell_root(root)
+    for line in status:
+        typer.echo(line, err=True)
 
 
 def _changes(
