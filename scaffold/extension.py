@@ -17,7 +17,7 @@ from jinja2.ext import Extension
 from scaffold import __version__
 from scaffold.errors import MplayerError
 from scaffold.generate import new_record
-from scaffold.grammar import faults_alone, parse_request, split_arguments
+from scaffold.grammar import parse_request, require_some_call, split_arguments
 from scaffold.kinds import load_kind
 from scaffold.names import (
     module_name,
@@ -35,6 +35,8 @@ if TYPE_CHECKING:
 
     from jinja2 import Environment
 
+_PLAIN = " -_.,:/+@#=<>~[]*%&?"
+"""What may stand in a requirement, or an address, beside letters and digits."""
 P = ParamSpec("P")
 R = TypeVar("R")
 
@@ -59,6 +61,7 @@ class MplayerExtension(Extension):
             "distribution": require_distribution_name,
             "package": require_package_name,
             "one_line": one_line,
+            "requirement": requirement,
             "toml_string": toml_string,
         }
         for name, function in filters.items():
@@ -99,9 +102,7 @@ def answered(answers: Mapping[str, Any]) -> str:
     """
     request = _request(answers)
     if "weights" in answers and "call" not in answers:
-        # Together they may ask for a call, which is the next question but one.
-        for fault in faults_alone(request):
-            raise MplayerError(fault)
+        require_some_call(request)
     else:
         parse_request(request)
     return ""
@@ -139,11 +140,27 @@ def one_line(text: str, what: str) -> str:
     """
     line = text.strip()
     if not line:
-        raise MplayerError(f"{what}: is empty. Write one line of plain text.")
+        raise MplayerError(f"--{what}: is empty. Write one line of plain text.")
     strange = next((x for x in line if not x.isprintable() or x in '\\"{}'), None)
     if strange:
         raise MplayerError(
-            f"{what}: {text!r} holds {strange!r}. Write one line of plain text."
+            f"--{what}: {text!r} holds {strange!r}. Write one line of plain text."
+        )
+    return line
+
+
+def requirement(text: str) -> str:
+    """Returns what pip shall install, if a shell takes it between quotes as it is.
+
+    Raises:
+        MplayerError: If it cannot be.
+    """
+    line = one_line(text, "mplayer")
+    strange = next((x for x in line if not x.isalnum() and x not in _PLAIN), None)
+    if strange:
+        raise MplayerError(
+            f"--mplayer: {text!r} holds {strange!r}. Write what pip installs, as in"
+            f" 'mplayer-scaffold=={__version__}'."
         )
     return line
 

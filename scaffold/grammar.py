@@ -44,7 +44,6 @@ if TYPE_CHECKING:
 __all__ = [
     "OPTIONS",
     "WeightText",
-    "faults_alone",
     "parse",
     "parse_argument",
     "parse_arguments",
@@ -55,6 +54,7 @@ __all__ = [
     "parse_options",
     "parse_request",
     "parse_weights",
+    "require_some_call",
     "split_arguments",
 ]
 
@@ -216,17 +216,22 @@ def parse_request(request: Request, team: Path | None = None) -> LayerSpec:
     )
 
 
-def faults_alone(request: Request) -> list[str]:
-    """Returns what is wrong with each text of a request, whatever the others say."""
-    faults = [
-        _fault_of(parse_name, request.name),
-        _fault_of(parse_weights, request.weights),
-        *(_fault_of(parse_argument, text) for text in request.arguments),
-        _fault_of(parse_options, request.options),
-        _fault_of(parse_doc, request.doc),
-        _fault_of(parse_dialect, request.dialect),
-    ]
-    return [fault for fault in faults if fault]
+def require_some_call(request: Request, team: Path | None = None) -> None:
+    """Refuses weights and arguments with which no call can go, whatever it is.
+
+    Args:
+        request: The texts; its call is not looked at.
+        team: A team's folder of templates.
+
+    Raises:
+        MplayerError: As `parse` does, if it is about them.
+    """
+    own = request.kind is not None and load_kind(request.kind, team).body is not None
+    try:
+        parse_request(request._replace(call=None if own else "inputs"), team)
+    except MplayerError as error:
+        if not str(error).startswith("--call"):
+            raise
 
 
 def parse_dialect(text: str) -> str:
@@ -339,15 +344,6 @@ def parse_argument(text: str) -> Argument:
         return Argument(name, argument_type, required=argument_type != "activation")
     value = _DEFAULTS[argument_type](name, default.strip())
     return Argument(name, argument_type, default=value)
-
-
-def _fault_of(parser: Callable[[str], object], text: str | None) -> str:
-    try:
-        if text is not None:
-            parser(text)
-    except MplayerError as error:
-        return str(error)
-    return ""
 
 
 def _int_default(name: str, text: str) -> int:

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import functools
 import os
+import re
 from collections.abc import Mapping
 from pathlib import Path
 from types import MappingProxyType
@@ -239,10 +240,26 @@ def _read_kind(name: str, templates: Path) -> Kind:
     return Kind(
         name=name,
         templates=templates,
-        roles=tuple(Role(**_checked(path, "roles: ", role, Role)) for role in roles),
+        roles=tuple(_role(path, role) for role in roles),
         body=Body(**_checked(path, "body: ", body, Body)) if body else None,
         **values,
     )
+
+
+def _role(path: Path, table: dict[str, Any]) -> Role:
+    role = Role(**_checked(path, "roles: ", table, Role))
+    for key, form, example in (
+        ("shape", r"\[(\w+(, ?\w+)*)?\]", "[in,units]"),
+        ("initializer", r"\w+(\([\w.+=, -]*\))?", "glorot_uniform"),
+        ("use", r"([^{}]|\{x\}|\{name\})*", "{x} @ {name}"),
+    ):
+        value = getattr(role, key)
+        if not re.fullmatch(form, value):
+            raise MplayerError(
+                f"'{path}': roles: {key} must be written as in {example!r}. Received:"
+                f" {value!r}."
+            )
+    return role
 
 
 def _checked(

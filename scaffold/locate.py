@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 import functools
-from pathlib import PurePosixPath
+import os
+from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING
 
 from scaffold.record import read_records
 
 if TYPE_CHECKING:
-    from pathlib import Path
+    from collections.abc import Iterator
 
     from scaffold.record import Record
 
 # Folders in which no one keeps a layer.
 _SKIPPED = frozenset({"node_modules", "build", "dist", "site-packages", "__pycache__"})
+# What is in a folder that is another project, another work tree of this one, or an
+# environment.
+_FOREIGN = (".git", ".mplayer", "pyvenv.cfg")
 
 
 class Locator:
@@ -32,7 +36,8 @@ class Locator:
         """Returns where a layer's `module` or `test` may be.
 
         That is where the record has it, or else wherever the class is defined, or
-        imported by a test, in a file of no other layer; nowhere, if it was deleted.
+        imported by a test, in a file of no other layer; nowhere, if it was deleted. A
+        project inside this one is not looked into.
         """
         path = record.part(part).path
         if (self._root / path).is_file():
@@ -57,15 +62,21 @@ class Locator:
             for part in ("module", "test")
         }
         sources = {}
-        for file in sorted(self._root.rglob("*.py")):
+        for file in self._python_files():
             path = PurePosixPath(file.relative_to(self._root).as_posix())
-            if file.is_file() and path not in taken and self._may_hold_code(path):
+            if file.is_file() and path not in taken:
                 text = file.read_text("utf-8", errors="replace")
                 sources[path] = text.replace("\r\n", "\n")
         return sources
 
-    def _may_hold_code(self, path: PurePosixPath) -> bool:
-        folders = [self._root / parent for parent in path.parents]
-        return not any(
-            part.startswith(".") or part in _SKIPPED for part in path.parts
-        ) and not any((folder / "pyvenv.cfg").exists() for folder in folders)
+    def _python_files(self) -> Iterator[Path]:
+        for folder, folders, files in os.walk(self._root):
+            here = Path(folder)
+            folders[:] = sorted(
+                name
+                for name in folders
+                if not name.startswith(".")
+                and name not in _SKIPPED
+                and not any((here / name / sign).exists() for sign in _FOREIGN)
+            )
+            yield from (here / name for name in sorted(files) if name.endswith(".py"))

@@ -14,12 +14,20 @@ import re
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from scaffold.errors import MplayerError, nearest
-from scaffold.grammar import faults_alone, parse_request
+from scaffold.grammar import (
+    parse_argument,
+    parse_dialect,
+    parse_doc,
+    parse_name,
+    parse_options,
+    parse_request,
+    parse_weights,
+)
 from scaffold.kinds import read_toml
 from scaffold.spec import Request
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
     from pathlib import Path
 
     from scaffold.spec import LayerSpec
@@ -109,8 +117,30 @@ def _layer(
         return request, parse_request(request, team)
     except MplayerError as error:
         # The parser stops at the first fault; each text alone may have another.
-        messages = dict.fromkeys([str(error), *faults_alone(request)])
+        messages = dict.fromkeys([str(error), *_faults_alone(request)])
         return [_Fault(_key_of(message), message) for message in messages]
+
+
+def _faults_alone(request: Request) -> list[str]:
+    """What is wrong with each text of a request, whatever the others say."""
+    faults = [
+        _fault_of(parse_name, request.name),
+        _fault_of(parse_weights, request.weights),
+        *(_fault_of(parse_argument, text) for text in request.arguments),
+        _fault_of(parse_options, request.options),
+        _fault_of(parse_doc, request.doc),
+        _fault_of(parse_dialect, request.dialect),
+    ]
+    return [fault for fault in faults if fault]
+
+
+def _fault_of(parser: Callable[[str], object], text: str | None) -> str:
+    try:
+        if text is not None:
+            parser(text)
+    except MplayerError as error:
+        return str(error)
+    return ""
 
 
 def _table_faults(table: dict[str, Any]) -> Iterator[_Fault]:

@@ -47,8 +47,8 @@ def place(
     """Decides where a new layer and its test go.
 
     A flag wins over `[tool.mplayer]` in pyproject.toml, that over the layers package
-    that the project has, that over a new one in its one package. Else, and always in
-    an empty folder, both files go to the current folder.
+    that the project has, that over a new one in its one package. Else, and in an empty
+    folder if no setting says where, both files go to the current folder.
 
     Args:
         cwd: The current folder.
@@ -155,7 +155,9 @@ def _templates(cwd: Path, flag: str | None) -> tuple[Path, str] | None:
 
 def _root(cwd: Path) -> Path:
     cwd = Path(os.path.normpath(cwd.absolute()))
-    return cwd if _is_empty(cwd) else _project_root(cwd)
+    root = _project_root(cwd)
+    settled = "layer-dir" in _settings(root, _read_pyproject(root))
+    return cwd if _is_empty(cwd) and not settled else root
 
 
 def _place(cwd: Path, layer_dir: str | None, test_dir: str | None) -> Placement:
@@ -168,7 +170,9 @@ def _place(cwd: Path, layer_dir: str | None, test_dir: str | None) -> Placement:
     found = None if layers_said else _find(root, cwd)
     layers, reason = layers_said or found or (cwd, _here(cwd))
     new_layers = _new_packages(layers)
-    if found and not _is_package(layers):
+    if not _is_package(layers) and (
+        found or (layers_said and not layer_dir and _is_package(layers.parent))
+    ):
         new_layers = (layers,)  # a plain folder may be there already
     in_package = _is_package(layers) or layers in new_layers
     if tests_said:
@@ -288,6 +292,11 @@ def _inside(root: Path, base: Path, value: str, origin: str) -> Path:
         raise MplayerError(
             f"{origin} '{value}' lies outside the project '{root}'. Give a folder"
             " inside it."
+        )
+    if {".git", ".mplayer"} & {*path.relative_to(root).parts}:
+        raise MplayerError(
+            f"{origin} '{value}' is where git or mplayer keep their own files. Give"
+            " another folder."
         )
     return path
 

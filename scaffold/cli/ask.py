@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING
 import typer
 
 from scaffold.errors import MplayerError
-from scaffold.grammar import parse, parse_arguments, parse_weights, split_arguments
+from scaffold.grammar import parse, require_some_call, split_arguments
 from scaffold.kinds import kind_names, load_kind
+from scaffold.spec import Request
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -38,14 +39,18 @@ def ask(
         MplayerError: If the kind is unknown.
     """
     defaults = load_kind(kind or kind_names(team)[0], team)
-    weights = prompt("Weights", defaults.weights, parse_weights)
+
+    def described(weights: str, chosen: Sequence[str] = arguments) -> None:
+        require_some_call(Request(name, weights, tuple(chosen), kind=kind), team)
+
+    weights = prompt("Weights", defaults.weights, described)
     chosen = list(arguments)
     if not chosen:
         offered = ", ".join(defaults.arguments) or "none"
         answer = prompt(
             "Constructor arguments",
             offered,
-            lambda text: parse_arguments(split_arguments(text)),
+            lambda text: described(weights, split_arguments(text)),
         )
         chosen = split_arguments(answer)
 

@@ -128,8 +128,8 @@ def new(
     tests = where.test_dir
     if from_ is None:
         tests /= f"test_{layers[0][1].module}.py"
-    enter = f"cd {shlex.quote(from_here(where.root))} && "
-    enter = "" if where.root == Path.cwd() else enter
+    here = from_here(where.root)
+    enter = "" if here == "." else f"cd {shlex.quote(here)} && "
     command = f"{enter}{where.command} {shlex.quote(str(tests))}"
     status = [] if diff else [where.reason]
     if written and where.command_hint:

@@ -78,13 +78,22 @@ def show(
 
 def from_here(root: Path) -> str:
     """Returns a project's root as it is named from where the user stands."""
+    try:
+        cwd = os.path.realpath(Path.cwd())
+    except FileNotFoundError:  # removed, with the layer that was in it
+        return str(root)
+    # Where a link has led there, a shell takes `cd ..` back along the link.
+    shell = os.environ.get("PWD", cwd)
+    if shell != cwd and os.path.realpath(shell) == cwd and cwd != str(root):
+        return str(root)
     return PurePath(os.path.relpath(root)).as_posix()
 
 
 def tell_root(root: Path) -> None:
     """Says what paths are relative to, where that is not the current folder."""
-    if root != Path.cwd():
-        _say(f"Paths are from '{from_here(root)}'.")
+    here = from_here(root)
+    if here != ".":
+        _say(f"Paths are from '{here}'.")
 
 
 def settle(root: Path, *, dry_run: bool) -> None:

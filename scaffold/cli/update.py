@@ -57,6 +57,7 @@ def update(
     """
     from scaffold.cli.show import settle, show
     from scaffold.errors import MplayerError
+    from scaffold.plan import Plan
     from scaffold.project import team_templates
     from scaffold.publish import publish
     from scaffold.record import find_root, read_records, select
@@ -77,7 +78,14 @@ def update(
         if name is not None:
             raise
         # A hook runs everywhere, also where the last layer has been removed.
-        typer.echo(f"Nothing to update: {error}", err=True)
+        show(
+            Plan(Path.cwd(), ()),
+            written=False,
+            diff=diff,
+            as_json=json,
+            status=[f"Nothing to update: {error}"],
+            report={"stale": [], "findings": []},
+        )
         return DONE
     settle(root, dry_run=views)
     records = read_records(root)
