@@ -44,12 +44,15 @@ BY_HAND: dict[str, tuple[str, ...]] = {
     "a dtype hard-coded": ("HardCodedFloat16", "ComputedInFloat32"),
     "the global policy set": ("LeaksThePolicy",),
     "no kwargs, or dtype dropped": ("NoKwargs", "FixedDtype"),
-    "config without base or argument": ("ConfigWithoutBase", "ConfigWithoutArgument"),
+    "config without base or argument": (
+        *("ConfigWithoutBase", "ConfigWithoutArgument", "TrainableLost"),
+        "KeywordArgumentLost",
+    ),
     "weights in the compute dtype": ("WeightInComputeDtype",),
     "a bare tf.Variable": ("BareVariable",),
     "cast once in build": ("CastOnceInBuild",),
     "state in a half, or under autocast": (
-        *("StatsInHalf", "StatsUnderAutocast", "StatsOfHalves"),
+        *("StatsInHalf", "StatsUnderAutocast", "StatsOfHalves", "AverageInHalf"),
     ),
     "an integer weight as a float": ("IntegerWeightAsFloat",),
     "the master rounded by an assignment": ("MasterRoundedByAssign",),
@@ -59,9 +62,10 @@ BY_HAND: dict[str, tuple[str, ...]] = {
     "a second input uncast": ("FilmUncast",),
     "ids through a float": ("IdsInHalf", "WrapperCastsIds"),
     "an integer input uncast": ("NoInputCast", "AugmentUncast"),
-    "a mask that makes NaN": (
+    "a mask that makes NaN, or another": (
         *("AttentionToInfinity", "AttentionOfNothing", "PoolOfNothing"),
-        *("PoolByProduct", "GraphOfNothing", "AttentionUnmasked"),
+        *("PoolByProduct", "GraphOfNothing", "AttentionUnmasked", "CausalUnmasked"),
+        *("MaskInverted", "MaskOfNumbers"),
     ),
     "an epsilon that vanishes": ("VanishedEpsilon",),
     "a sum or square that overflows": (
@@ -72,13 +76,15 @@ BY_HAND: dict[str, tuple[str, ...]] = {
     "noise of another dtype, or unsaved": (
         *("NoiseInFloatx", "NoiseAlways", "NoiseUncounted"),
     ),
-    "wrong in training alone": ("NanInTrainingOnly",),
-    "a static batch size": ("StaticBatch",),
+    "wrong in training alone": (
+        *("NanInTrainingOnly", "TrainingOverflows", "TrainingStopsGradient"),
+    ),
+    "a static batch or length": ("StaticBatch", "CausalOfOneLength"),
     "a state that changes its dtype": ("CellStateInFloat32",),
     "outputs of several dtypes": ("SecondOutputInFloat32", "DeclaredOutputOfHalf"),
     "a gradient cut": ("GradientCut", "GradientPartlyCut", "QuantizeFlat"),
     "a gradient in another dtype": ("GradientInFloat32",),
-    "a loss in float16": ("LossInHalf", "DivergenceInHalf"),
+    "a loss in float16": ("LossInHalf", "DivergenceInHalf", "LossOverflows"),
     "a sublayer without the policy": ("BlockWithoutPolicy", "SublayerInFloat32"),
     "not loadable under another policy": ("WrapperKeepsPolicy",),
     "eager and graph disagree": ("GraphIsAnother",),

@@ -79,6 +79,23 @@ KIND_TWINS = (
         "outputs change with a step that is masked",
     ),
     twin(
+        "attention",
+        "CausalUnmasked",
+        (
+            (
+                "        if mask is not None:\n",
+                "        if mask is not None and not self.causal:\n",
+            ),
+        ),
+        "causal=True",
+    ),
+    twin(
+        "attention",
+        "CausalOfOneLength",
+        (("tf.range(tf.shape(inputs)[1])", "tf.range(inputs.shape[1])"),),
+        "",
+    ),
+    twin(
         "embedding",
         "IdsInHalf",
         (

@@ -15,6 +15,8 @@ SCALE: dict[str, Any] = {"weights": "gamma, beta"}
 
 CAST = "inputs = tf.cast(inputs, self.compute_dtype)\n"
 RETURN = "return inputs @ w + b\n"
+PLAIN_CALL = "def call(self, inputs: tf.Tensor)"
+TRAINING_CALL = "def call(self, inputs, training=None)"
 
 
 @dataclass(frozen=True)
@@ -55,6 +57,24 @@ def in_call(*lines: str, result: str = RETURN) -> tuple[tuple[str, str], ...]:
     """Returns edits that put lines before the return of `call`, and change that."""
     body = "".join(f"{line}\n        " for line in lines)
     return ((f"        {RETURN}", f"        {body}{result}"),)
+
+
+def in_training(line: str) -> tuple[tuple[str, str], ...]:
+    """Returns edits that do something to `outputs` in training alone."""
+    body = f"        if training:\n            {line}\n        return outputs\n"
+    return (
+        (PLAIN_CALL, TRAINING_CALL),
+        (f"        {RETURN}", f"        outputs = inputs @ w + b\n{body}"),
+    )
+
+
+def with_mask(mask: str) -> tuple[tuple[str, str], ...]:
+    """Returns edits that give the outputs another mask than the inputs have."""
+    method = (
+        "    def compute_mask(self, inputs, mask=None):\n"
+        f"        return None if mask is None else {mask}\n\n"
+    )
+    return (("    def compute_output_shape", f"{method}    def compute_output_shape"),)
 
 
 TWINS: tuple[Twin, ...] = (
@@ -198,6 +218,79 @@ TWINS: tuple[Twin, ...] = (
         ),
         (11,),
         "training=True",
+    ),
+    Twin(
+        "TrainingOverflows",
+        in_training("outputs *= tf.math.rsqrt(tf.reduce_sum(tf.square(inputs)) + 1.0)"),
+        (11,),
+        "large inputs",
+    ),
+    Twin(
+        "TrainingStopsGradient",
+        in_training("outputs = tf.stop_gradient(outputs)"),
+        (11,),
+        "no gradient reaches w",
+    ),
+    Twin(
+        "AverageInHalf",
+        (
+            (PLAIN_CALL, TRAINING_CALL),
+            (
+                "        return inputs * gamma - m\n",
+                "        outputs = inputs * gamma - m\n"
+                "        if training:\n"
+                "            mean = tf.reduce_mean(inputs, range(len(inputs.shape) - 1))\n"
+                "            average = m * 0.999 + mean * 0.001\n"
+                "            self.m.assign(tf.cast(average, self.m.dtype))\n"
+                "        return outputs\n",
+            ),
+        ),
+        (11,),
+        "m is moved by",
+        {
+            "weights": "gamma[in]=ones, m[in]:state=zeros",
+            "call": "inputs * gamma - m",
+        },
+    ),
+    Twin(
+        "LossOverflows",
+        in_call("self.add_loss(tf.reduce_sum(tf.square(inputs)))"),
+        (7,),
+        "the layer's losses are [inf]",
+    ),
+    Twin("MaskInverted", with_mask("tf.logical_not(mask)"), (11,), "another mask"),
+    Twin(
+        "MaskOfNumbers",
+        with_mask("tf.cast(mask, self.compute_dtype)"),
+        (11,),
+        "another mask",
+    ),
+    Twin(
+        "TrainableLost",
+        (
+            (
+                "super().get_config()\n",
+                'super().get_config()\n        config.pop("trainable")\n',
+            ),
+        ),
+        (9,),
+        "get_config() gives trainable=None",
+    ),
+    Twin(
+        "KeywordArgumentLost",
+        (
+            (
+                "        units: int,\n",
+                "        units: int,\n        *,\n        rate=1.0,\n",
+            ),
+            (
+                "        self.units = units\n",
+                "        self.units = units\n        self.rate = rate\n",
+            ),
+            (RETURN, "return (inputs @ w + b) * self.rate\n"),
+        ),
+        (9,),
+        "get_config() gives rate=None",
     ),
     Twin(
         "HardCodedFloat16",

@@ -48,6 +48,16 @@ def scale(
     return Twin(name, edits, spec=SCALE, intended=intended)
 
 
+def sublayer(made: str, shape: str) -> Edits:
+    """Returns edits that make a layer of Keras in `__init__`, and build it in `build`."""
+    line = f"        self.inner = tf.keras.layers.{made}\n"
+    build = "        super().build(input_shape)\n"
+    return (
+        (AFTER_SUPER, AFTER_SUPER + line),
+        (build, f"        self.inner.build({shape})\n{build}"),
+    )
+
+
 def outputs_in(dtypes: str) -> Edits:
     return (("OUTPUT_DTYPES: dict[int, str] = {}", f"OUTPUT_DTYPES = {dtypes}"),)
 
@@ -341,6 +351,62 @@ WORK_OF_KERAS = (
         "    outputs = tf.where(seen, outputs, tf.zeros_like(outputs))",
         result="return outputs",
         more=((DENSE_CALL, "def call(self, inputs, mask=None)"),),
+    ),
+    # The gradient of the key's bias is zero, but for the rounding of its terms.
+    Twin(
+        "AttentionSublayer",
+        (
+            *sublayer(
+                "MultiHeadAttention(2, 3, dtype=self.dtype_policy)",
+                "input_shape, input_shape",
+            ),
+            (
+                SCALE_RETURN,
+                "        outputs = inputs * gamma + beta\n"
+                "        return inputs + self.inner(outputs, outputs)\n",
+            ),
+        ),
+        spec=SCALE,
+        keras3_only=True,
+        intended=(
+            ("INPUT_SHAPE = (5,)", "INPUT_SHAPE = (4, 5)"),
+            ("LARGE = 300.0", "LARGE = 8.0"),
+            ('{"beta", "gamma"}', '{"beta", "gamma", "kernel", "bias"}'),
+        ),
+    ),
+    # Its weights have the names of the layer's own.
+    Twin(
+        "SublayerOfLikeNames",
+        (
+            *sublayer(
+                "Dense(4, dtype=self.dtype_policy)", "(*input_shape[:-1], self.units)"
+            ),
+            (
+                "return inputs @ kernel + bias",
+                "return self.inner(inputs @ kernel + bias)",
+            ),
+            *NO_DENSE_SHAPE,
+        ),
+        spec={"weights": "kernel, bias"},
+    ),
+    # It is built for inputs of one rank.
+    Twin(
+        "BatchNormalizationSublayer",
+        (
+            *sublayer(
+                "BatchNormalization(dtype=self.dtype_policy)",
+                "(*input_shape[:-1], self.units)",
+            ),
+            (DENSE_CALL, "def call(self, inputs, training=None)"),
+            (
+                "return inputs @ w + b",
+                "return self.inner(inputs @ w + b, training=training)",
+            ),
+        ),
+        intended=(
+            ("DIVISIBLE = True", "DIVISIBLE = False"),
+            ('{"b", "w"}', '{"b", "w", "gamma", "beta"}'),
+        ),
     ),
     # A loss of its own, in at least float32, since a half cannot sum squares.
     dense(

@@ -385,6 +385,16 @@ def test_law_07_survives_extreme_inputs(policy: str, size: str) -> None:
     seen = Tensors(*differentiate(run.layer, inputs, factors(run.outputs)))
     top = tf.as_dtype(compute).max / 4
     require_near(7, policy, f"{size} inputs", seen, exact, spread, top, slack)
+    losses = [float(loss) for loss in run.layer.losses]
+    require(
+        np.all(np.isfinite(losses)),
+        law=7,
+        policy=policy,
+        seen=f"{size} inputs: the layer's losses are {losses}",
+        expected="finite ones",
+        look_for="a loss that is computed in a half",
+        where=r"add_loss",
+    )
 
 
 @mixed_policies
@@ -444,17 +454,18 @@ def test_law_08_call_reads_the_master(policy: str) -> None:
 @every_policy
 def test_law_09_config_keeps_policy_and_arguments(policy: str) -> None:
     """from_config makes the same layer again, and the same under another policy."""
-    layer = make_layer(**{**OTHER_ARGUMENTS, "dtype": policy})
+    given = {**OTHER_ARGUMENTS, "trainable": False}
+    layer = make_layer(**{**given, "dtype": policy})
     config, plain = layer.get_config(), make_layer(dtype=policy).get_config()
-    parameters = inspect.signature(type(layer).__init__).parameters.values()
-    for name in [p.name for p in parameters if p.kind is p.POSITIONAL_OR_KEYWORD][1:]:
+    _, *parameters = inspect.signature(type(layer).__init__).parameters.values()
+    names = [p.name for p in parameters if p.kind is not p.VAR_KEYWORD]
+    for name in [*names, *given]:
         require(
-            name in config
-            and (name not in OTHER_ARGUMENTS or config[name] != plain[name]),
+            name in config and (name not in given or config[name] != plain[name]),
             law=9,
             policy=policy,
             seen=f"get_config() gives {name}={config.get(name)!r}",
-            expected=f"what the layer was made with: {OTHER_ARGUMENTS.get(name)!r}",
+            expected=f"what the layer was made with: {given.get(name)!r}",
             look_for=f"{name!r} in get_config, and self.{name} in __init__",
         )
     again = type(layer).from_config(dict(config))
@@ -484,7 +495,8 @@ def test_law_09_arguments_of_weights_take_effect() -> None:
     """Initializers, regularizers and constraints reach the weights they are for."""
     layer = make_layer(**{**OTHER_ARGUMENTS, **ARGUMENTS})
     apply(layer, fed(make_inputs(ROWS), "float32"))
-    weights = {short_name(weight): weight for weight in layer.weights}
+    # A sublayer, whose weights come after, may have a weight of the same name.
+    weights = {short_name(weight): weight for weight in reversed(layer.weights)}
     regularized = 0
     for argument, value in OTHER_ARGUMENTS.items():
         name, _, part = argument.rpartition("_")
@@ -584,11 +596,9 @@ def test_law_10_takes_inputs_of_any_dtype(policy: str) -> None:
 
 @every_policy
 def test_law_11_training_and_masks(policy: str) -> None:
-    """`training=True` keeps dtype and values; a mask is carried through."""
+    """`training=True` keeps dtype, values and states; a mask is carried through."""
     run = eager(policy)
     if "training" in inspect.signature(run.layer.call).parameters:
-        compute = compute_dtype(policy)
-        exact, spread = in_float64(compute, run.inputs, run.weights, training=True)
         outputs = call(run.layer, run.inputs, run.weights, training=True)
         for seen, right in zip(outputs, run.outputs):
             require(
@@ -601,9 +611,8 @@ def test_law_11_training_and_masks(policy: str) -> None:
                 look_for="what `call` does only where training is true",
                 where=r"\b(if|and|not) training\b",
             )
-        if not RANDOM:
-            seen = Tensors(outputs, [])
-            require_near(11, policy, "training=True", seen, exact, spread)
+        for size in () if RANDOM else ("normal", "large"):
+            require_like_float64_in_training(policy, size)
     alone = len(flat(run.inputs)) == 1 and is_float(flat(run.inputs)[0])
     if alone and (CARRIES_MASK or run.layer.supports_masking):
         (steps,) = flat(run.inputs)
@@ -612,17 +621,21 @@ def test_law_11_training_and_masks(policy: str) -> None:
         ends = np.zeros((1, *steps.shape[1:-1], 1))
         ends[:, :-1] = 1
         steps *= tf.cast(ends, steps.dtype)
-        outputs = flat(run.layer(tf.keras.layers.Masking(dtype=policy)(steps)))
+        with explained("a call on masked steps", 11, policy, "a rank that is fixed"):
+            layer = make_layer(dtype=policy)
+            outputs = flat(layer(tf.keras.layers.Masking(dtype=policy)(steps)))
         # Of several outputs Keras gives the mask to the first.
-        carried = getattr(outputs[0], "_keras_mask", None) is not None
+        mask = getattr(outputs[0], "_keras_mask", None)
+        right = np.broadcast_to(ends[..., 0] == 1, steps.shape[:-1])
+        same = mask is not None and np.array_equal(mask, right) and mask.dtype == "bool"
+        seen = "the" if same else "no" if mask is None else "another"
         finite = np.mean([np.mean(np.isfinite(float64(output))) for output in outputs])
         require(
-            carried == CARRIES_MASK and finite == 1,
+            (same if CARRIES_MASK else mask is None) and finite == 1,
             law=11,
             policy=policy,
-            seen=f"outputs {'with' if carried else 'without'} the mask of the inputs, "
-            f"{finite:.0%} of them finite",
-            expected=f"finite ones, {'with' if CARRIES_MASK else 'without'} the mask",
+            seen=f"outputs with {seen} mask, {finite:.0%} of them finite",
+            expected=f"finite ones, with {'the' if CARRIES_MASK else 'no'} mask",
             look_for="compute_mask, or supports_masking without one axis for each step",
         )
 
@@ -828,11 +841,16 @@ def require_near(
     slack = [0.0] * outputs + (slack or [0.0] * len(run.names))
     # A product may vanish below the smallest number; a gradient sums one each output.
     terms = sum(int(np.prod(output.shape)) for output in run.outputs)
+    steepest = max([rms(g) for g in exact.gradients if g is not None], default=0.0)
     for i, (value, right) in enumerate(zip(all_of(seen), all_of(exact))):
         if value is None or right is None or not np.max(np.abs(right)) < top:
             continue
         error, rounding = rms(float64(value) - right), ROUNDOFF[compute] * rms(right)
         rounding += SMALLEST[compute] * (terms if i >= outputs else 1) + slack[i]
+        if i >= outputs and rms(right) < 1e-12 * steepest:
+            # Its terms cancel, as those of a bias before a softmax: what is left is
+            # the rounding of terms of ordinary size.
+            rounding += ROUNDOFF[compute] * steepest
         # The rounding of the result explains most; one draw shows what that of inputs
         # does, but may miss the kink of a relu.
         for draws in (0, 1, 20):
@@ -855,6 +873,44 @@ def require_near(
             "mask, square or sum beyond 65504, a difference of like numbers. Scale it, "
             "or compute it in at least float32",
             where=r"\de-?\d" if law == 7 else "",
+        )
+
+
+def require_like_float64_in_training(policy: str, size: str) -> None:
+    """Fails unless `training=True` gives float64's outputs, gradients and states."""
+    run, compute = eager(policy), compute_dtype(policy)
+    inputs, when = inputs_of(policy, size), f"training=True, {size} inputs"
+    exact, spread = in_float64(compute, inputs, run.weights, training=True)
+    states = [float64(weight) for weight in eager("float64").layer.weights]
+    set_weights(run.layer, run.weights)
+    slopes = factors(run.outputs)
+    outputs, gradients = differentiate(run.layer, inputs, slopes, training=True)
+    seen = Tensors(outputs, gradients if size == "normal" else [])
+    top = tf.as_dtype(compute).max / 4
+    require_near(11, policy, when, seen, exact, spread, top)
+    for name, gradient, outside in zip(run.names, gradients, run.gradients):
+        require(
+            (gradient is None) == (outside is None),
+            law=11,
+            policy=policy,
+            seen=f"{when}: {'no' if gradient is None else 'a'} gradient reaches {name}",
+            expected=f"{'none' if outside is None else 'one'}, as outside training",
+            look_for="tf.stop_gradient where training is true",
+            where="stop_gradient",
+        )
+    for weight, old, right in zip(run.layer.weights, run.weights, states):
+        error, step = rms(float64(weight) - right), rms(right - float64(old))
+        # A batch's statistic may be rounded; what it is added to may not.
+        slack = 0.05 * step + 4 * ROUNDOFF.get(dtype_of(weight), 0.0) * rms(right)
+        require(
+            error <= slack,
+            law=11,
+            policy=policy,
+            seen=f"{when}: {short_name(weight)} is moved by "
+            f"{rms(float64(weight) - float64(old)):.3g}",
+            expected=f"{step:.3g}, as in float64",
+            look_for="a state that is read, summed or assigned in a half",
+            where=r"\.assign",
         )
 
 
