@@ -255,6 +255,54 @@ def test_what_is_said_is_right_where_the_user_stands(tmp_path: Path) -> None:
     assert report["command"] == command
 
 
+def test_a_command_leads_to_the_root_also_behind_a_link(tmp_path: Path) -> None:
+    """There a shell takes `cd ..` back along the link."""
+    (tmp_path / "root/tests").mkdir(parents=True)
+    (tmp_path / "root/pyproject.toml").write_text("")
+    (tmp_path / "root/tests/conftest.py").write_text("")
+    (tmp_path / "link").symlink_to(tmp_path / "root/tests")
+    command = shlex.join([*MPLAYER, "new", "MyLayer", "--weights", "w,b"])
+    run = subprocess.run(
+        ["bash", "-c", f"cd link && {command}"],
+        cwd=tmp_path,
+        env={**os.environ, "PYTHONPATH": str(Path(__file__).parents[1])},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert run.returncode == 0, run.stderr
+    enter, _, test = run.stderr.partition("Run the matrix:  ")[2].partition(" && ")
+    found = subprocess.run(
+        ["bash", "-c", f"cd link && {enter} && ls {test.split()[-1]}"],
+        cwd=tmp_path,
+        capture_output=True,
+        check=False,
+    )
+    assert found.returncode == 0, found.stderr
+
+
+def test_weights_that_no_call_can_save_are_asked_again(tmp_path: Path) -> None:
+    terminal = Terminal("new", "MyLayer", cwd=tmp_path)
+    for wrong, message in (
+        ("nosuch", "'nosuch' has no shape"),
+        ("n[in]:int32", "'n' is int32, which has no gradient"),
+    ):
+        terminal.wait_for("Weights [kernel, bias]: ")
+        terminal.answer(wrong)
+        terminal.wait_for(message)
+    terminal.wait_for("Weights [kernel, bias]: ")
+    terminal.answer("v[in]")
+    terminal.wait_for("Constructor arguments")
+    terminal.answer("v:int")
+    terminal.wait_for("'v' is a weight too")
+    terminal.wait_for("]: ")
+    terminal.answer("")
+    terminal.wait_for("What `call` returns: ")
+    terminal.answer("activation(inputs * v)")
+    assert terminal.end() == 0
+    assert "activation(inputs * v)" in (tmp_path / "my_layer.py").read_text()
+
+
 def test_version_and_help(tmp_path: Path) -> None:
     assert mplayer("--version", cwd=tmp_path).stdout.startswith("mplayer ")
     assert "--weights" in mplayer("new", "--help", cwd=tmp_path).stdout

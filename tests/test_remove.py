@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import py_compile
+import shutil
 import subprocess
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -396,3 +397,32 @@ def test_a_file_of_another_layer_is_never_taken_for_a_moved_one(root: Path) -> N
     (root / "a/test_my_layer.py").unlink()
     assert run("remove", "a/my_layer.py")[0] == 0
     assert snapshot(root / "b") == before
+
+
+@pytest.mark.parametrize("sign", [".git", ".mplayer", "pyvenv.cfg"])
+@pytest.mark.parametrize("command", ["remove", "update"])
+def test_another_project_inside_is_not_looked_into(
+    root: Path, command: str, sign: str
+) -> None:
+    """Its files hold the same text, and are not those that were moved."""
+    new("MyLayer", "--layer-dir", "a", "--test-dir", "a")
+    inner = root / "inner"
+    shutil.copytree(root / "a", inner)
+    (inner / sign).mkdir()
+    before = snapshot(inner)
+    (root / "a/my_layer.py").unlink()
+    (root / "a/test_my_layer.py").unlink()
+    options = ("--weights", "kernel,bias") if command == "update" else ()
+    run(command, "MyLayer", *options)
+    assert snapshot(inner) == before
+
+
+def test_the_folder_where_one_stands_may_go(
+    root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    new("MyLayer", "--layer-dir", "deep/x", "--test-dir", "deep/x")
+    monkeypatch.chdir(root / "deep/x")
+    code, out, _ = run("remove", "MyLayer")
+    assert code == 0
+    assert "removed" in out
+    assert not (root / "deep").exists()

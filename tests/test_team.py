@@ -380,7 +380,9 @@ def test_leaving_the_questions_of_init_writes_nothing(
         (["a", "--description", "{{ 1 }}"], "description: '{{ 1 }}' holds '{'"),
         (["a", "--author", "a\nb"], "author: "),
         (["a", "--author", ""], "author: is empty"),
-        (["a", "--mplayer", " "], "mplayer: is empty"),
+        (["a", "--mplayer", " "], "--mplayer: is empty"),
+        (["a", "--mplayer", "$(touch x)"], "--mplayer: '$(touch x)' holds '$'"),
+        (["a", "--mplayer", "it's"], 'holds "\'"'),
         (["tensorflow"], "--package: 'tensorflow' would hide the package"),
     ],
 )

@@ -142,6 +142,20 @@ BAD_KINDS = {
     "a wrong type": (KIND.replace("large = 300.0", 'large = "x"'), "large must be", ""),
     "no roles": (KIND.split("[[roles]]")[0], "at least one [[roles]]", ""),
     "a role's key": (KIND.replace("use =", "uses ="), "roles: there is no key", "use"),
+    "a use of something else": (
+        KIND.replace('"{x} * {name}"', '"{y} * {name}"'),
+        "roles: use must be written as in '{x} @ {name}'",
+        "'{y} * {name}'",
+    ),
+    "a use of an attribute": (KIND.replace("{x} *", "{x.__class__} *"), "use must", ""),
+    "a use by place": (KIND.replace("{x} *", "{0} *"), "use must", ""),
+    "an open brace": (KIND.replace("{x} *", "{x *"), "use must", ""),
+    "a shape": (KIND.replace('shape = "[in]"', 'shape = "[in"'), "shape must", "'[in'"),
+    "an initializer": (
+        KIND.replace('initializer = "ones"', 'initializer = "ones(("'),
+        "initializer must be written as in 'glorot_uniform'",
+        "'ones(('",
+    ),
     "no TOML": ("= 1", "cannot be read", ""),
 }
 

@@ -54,6 +54,10 @@ def test_fault_is_caught_on_any_kind(
 
 @pytest.mark.parametrize("variant", VARIANTS, ids=lambda twin: twin.name)
 def test_sound_variant_passes(variant: Twin, outcomes: dict[str, Outcome]) -> None:
+    import tensorflow as tf
+
+    if variant.keras3_only and not hasattr(tf.keras, "ops"):
+        pytest.skip("Keras 2 builds such a layer otherwise")
     outcome = outcomes[module(variant.name)]
     assert not outcome.failed
     assert len(outcome.passed) > 80
