@@ -274,7 +274,7 @@ TWINS: tuple[Twin, ...] = (
             ),
         ),
         (9,),
-        "get_config() gives trainable=None",
+        "from_config makes a layer with trainable=True",
     ),
     Twin(
         "KeywordArgumentLost",
@@ -487,7 +487,7 @@ TWINS += (
         "MasksUnknown",
         (("        self.supports_masking = True\n", ""),),
         (11,),
-        "without the mask",
+        "outputs with no mask",
         keras3_only=True,
     ),
 )
