@@ -496,7 +496,8 @@ def _tuple(items: Sequence[object]) -> str:
 
 
 def _literal(value: Scalar) -> str:
-    return f'"{value}"' if isinstance(value, str) else repr(value)
+    # The formatter has 1e30 where Python says 1e+30.
+    return f'"{value}"' if isinstance(value, str) else repr(value).replace("e+", "e")
 
 
 def _literals(values: Mapping[str, Scalar]) -> dict[str, str]:

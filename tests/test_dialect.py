@@ -40,6 +40,28 @@ def test_all_kinds_are_as_the_formatter_would_have_them(tmp_path: Path) -> None:
         )
 
 
+@pytest.mark.parametrize("dialect", ["tf", "keras"])
+def test_numbers_are_as_the_formatter_would_have_them(
+    dialect: str, tmp_path: Path
+) -> None:
+    for name, *command in (
+        ("Aa", "--kind", "loss", "--arg", "rate:float=-1e30"),
+        ("Bb", "--weights", "w=constant(1e-4), b", "--arg", "x:float=1e-20"),
+        ("Cc", "--weights", "v[in]", "--call", "inputs * v * 2e3 + 1e2 - 3e-3"),
+    ):
+        run = mplayer("new", name, *command, "--dialect", dialect, cwd=tmp_path)
+        assert run.returncode == 0, run.stderr
+    for check in (["format", "--check"], ["check"]):
+        done = subprocess.run(
+            [sys.executable, "-m", "ruff", *check, "."],
+            cwd=tmp_path,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        assert done.returncode == 0, done.stdout + done.stderr
+
+
 def test_the_record_and_updates_keep_it(tmp_path: Path) -> None:
     mplayer(*COMMAND, cwd=tmp_path)
     record = json.loads((tmp_path / ".mplayer/my_layer.json").read_text())
