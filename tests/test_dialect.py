@@ -47,7 +47,6 @@ def test_numbers_are_as_the_formatter_would_have_them(
     for name, *command in (
         ("Aa", "--kind", "loss", "--arg", "rate:float=-1e30"),
         ("Bb", "--weights", "w=constant(1e-4), b", "--arg", "x:float=1e-20"),
-        ("Cc", "--weights", "v[in]", "--call", "inputs * v * 2e3 + 1e2 - 3e-3"),
     ):
         run = mplayer("new", name, *command, "--dialect", dialect, cwd=tmp_path)
         assert run.returncode == 0, run.stderr
