@@ -403,6 +403,8 @@ WORK_OF_KERAS = (
                 "return self.inner(inputs @ w + b, training=training)",
             ),
         ),
+        # Keras 2 has statistics in float32 under a half, which STORED would say.
+        keras3_only=True,
         intended=(
             ("DIVISIBLE = True", "DIVISIBLE = False"),
             ('{"b", "w"}', '{"b", "w", "gamma", "beta"}'),
