@@ -629,14 +629,14 @@ def test_law_11_training_and_masks(policy: str) -> None:
             require_like_float64_in_training(policy, size)
     alone = len(flat(run.inputs)) == 1 and is_float(flat(run.inputs)[0])
     if alone and (CARRIES_MASK or run.layer.supports_masking):
-        (steps,) = flat(run.inputs)
+        (steps,), layer = flat(run.inputs), run.layer
         if len(INPUT_SHAPE) == 1:
-            steps = tf.stack([steps] * 3, axis=1)
+            # Sublayers may have been built for one rank.
+            steps, layer = tf.stack([steps] * 3, axis=1), make_layer(dtype=policy)
         ends = np.zeros((1, *steps.shape[1:-1], 1))
         ends[:, :-1] = 1
         steps *= tf.cast(ends, steps.dtype)
         with explained("a call on masked steps", 11, policy, "a rank that is fixed"):
-            layer = make_layer(dtype=policy)
             outputs = flat(layer(tf.keras.layers.Masking(dtype=policy)(steps)))
         # Of several outputs Keras gives the mask to the first.
         mask = getattr(outputs[0], "_keras_mask", None)
