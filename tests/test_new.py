@@ -303,6 +303,16 @@ def test_weights_that_no_call_can_save_are_asked_again(tmp_path: Path) -> None:
     assert "activation(inputs * v)" in (tmp_path / "my_layer.py").read_text()
 
 
+def test_update_reports_as_json_also_where_nothing_was_generated(
+    tmp_path: Path,
+) -> None:
+    run = mplayer("update", "--check", "--json", cwd=tmp_path)
+    assert run.returncode == 0
+    report = json.loads(run.stdout)
+    assert (report["files"], report["stale"], report["findings"]) == ([], [], [])
+    assert not report["written"]
+
+
 def test_version_and_help(tmp_path: Path) -> None:
     assert mplayer("--version", cwd=tmp_path).stdout.startswith("mplayer ")
     assert "--weights" in mplayer("new", "--help", cwd=tmp_path).stdout
