@@ -478,8 +478,8 @@ def test_control_c_at_any_moment_is_silent(tmp_path: Path) -> None:
             time.sleep(0.03 + 0.01 * number)
             run.send_signal(signal.SIGINT)
             _, stderr = run.communicate()
-        if number > 2:  # before that, Python itself is starting
-            assert "Traceback" not in stderr or "scaffold" not in stderr
+        # Before `main` is called, Python itself is starting, on a busy machine for long.
+        assert "in main" not in stderr
         written = {*tree(folder)}
         assert not written or len(written) == 5
 
