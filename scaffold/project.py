@@ -156,8 +156,9 @@ def _templates(cwd: Path, flag: str | None) -> tuple[Path, str] | None:
 def _root(cwd: Path) -> Path:
     cwd = Path(os.path.normpath(cwd.absolute()))
     root = _project_root(cwd)
-    settled = "layer-dir" in _settings(root, _read_pyproject(root))
-    return cwd if _is_empty(cwd) and not settled else root
+    if _is_empty(cwd) and "layer-dir" not in _settings(root, _read_pyproject(root)):
+        return cwd
+    return root
 
 
 def _place(cwd: Path, layer_dir: str | None, test_dir: str | None) -> Placement:

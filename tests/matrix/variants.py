@@ -374,7 +374,7 @@ WORK_OF_KERAS = (
             ('{"beta", "gamma"}', '{"beta", "gamma", "kernel", "bias"}'),
         ),
     ),
-    # Its weights have the names of the layer's own.
+    # Its weights have the names of the layer's own. `*_rest` is no argument to keep.
     Twin(
         "SublayerOfLikeNames",
         (
@@ -385,6 +385,7 @@ WORK_OF_KERAS = (
                 "return inputs @ kernel + bias",
                 "return self.inner(inputs @ kernel + bias)",
             ),
+            ("        units: int,\n", "        units: int,\n        *_rest: Any,\n"),
             *NO_DENSE_SHAPE,
         ),
         spec={"weights": "kernel, bias"},
