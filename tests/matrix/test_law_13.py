@@ -28,8 +28,29 @@ STARTED_BY = {
 }
 
 
+# Prints headings of its own, as pytest-sugar and others do.
+PLUGIN = """
+import pytest
+
+@pytest.hookimpl(trylast=True)
+def pytest_configure(config):
+    reporter = config.pluginmanager.get_plugin("terminalreporter")
+    reporter.write_sep = lambda sep, title="", **_: reporter.write_line(f"* {title}")
+"""
+
+
+@pytest.mark.parametrize("dressed", [False, True], ids=["bare", "dressed"])
 @pytest.mark.parametrize("started_by", STARTED_BY)
-def test_it_works_whatever_ran_before(started_by: str, tmp_path: Path) -> None:
+def test_it_works_whatever_ran_before(
+    started_by: str, dressed: bool, tmp_path: Path
+) -> None:
+    environment = {**os.environ, "TF_CPP_MIN_LOG_LEVEL": "3"}
+    # On a CI server pytest has all of a failure in its summary too.
+    for name in ("CI", "BUILD_NUMBER", "FORCE_COLOR"):
+        environment.pop(name, None)
+    if dressed:
+        environment |= {"CI": "true", "FORCE_COLOR": "1", "PYTHONPATH": str(tmp_path)}
+        install_plugin(tmp_path)
     twin = next(twin for twin in KIND_TWINS if twin.name == "StatsOfOneReplica")
     name, text = STARTED_BY[started_by]
     if name:
@@ -43,10 +64,11 @@ def test_it_works_whatever_ran_before(started_by: str, tmp_path: Path) -> None:
             module = module.replace("import tensorflow as tf\n", text, 1)
         (tmp_path / f"{spec.module}.py").write_text(module, "utf-8")
         (tmp_path / f"test_{spec.module}.py").write_text(texts.test, "utf-8")
+    options = ["-q", "-rfs", "--color=no", "-k", "law_13 or test_a"]
     run = subprocess.run(
-        [sys.executable, "-m", "pytest", "-q", "-k", "law_13 or test_a", "-rfs"],
+        [sys.executable, "-m", "pytest", *options],
         cwd=tmp_path,
-        env={**os.environ, "TF_CPP_MIN_LOG_LEVEL": "3"},
+        env=environment,
         capture_output=True,
         text=True,
         check=False,
@@ -56,7 +78,18 @@ def test_it_works_whatever_ran_before(started_by: str, tmp_path: Path) -> None:
     assert {module for module, _ in failed} == {test}, run.stdout
     assert len({policy for _, policy in failed}) == 6
     # Each policy tells of itself, and of no other.
-    told = re.findall(r"Law (\d+), (\w+)", run.stdout)
+    failures, _, _ = run.stdout.partition("short test summary info")
+    told = re.findall(r"Law (\d+), (\w+)", failures)
     assert sorted(told) == sorted(("13", policy) for _, policy in failed)
     assert "skipped" not in run.stdout
     assert "replicas have" in run.stdout
+    assert dressed == ("* short test summary info" in run.stdout)
+
+
+def install_plugin(folder: Path) -> None:
+    """Installs a plugin that pytest loads by itself, where PYTHONPATH has the folder."""
+    (folder / "named.py").write_text(PLUGIN, "utf-8")
+    installed = folder / "named-1.dist-info"
+    installed.mkdir()
+    (installed / "METADATA").write_text("Name: named\nVersion: 1\n", "utf-8")
+    (installed / "entry_points.txt").write_text("[pytest11]\nnamed = named\n", "utf-8")

@@ -1043,9 +1043,11 @@ def two_devices() -> tuple[int, str]:
         "tf.config.set_logical_device_configuration(cpu, two);"
         "sys.exit(pytest.main(sys.argv[1:]))"
     )
-    environment = {"PYTEST_ADDOPTS": "", "TWO_DEVICES": ""}
-    environment["PYTHONPATH"] = os.pathsep.join(sys.path)
-    options = ["-q", "--noconftest", "-p", "no:cacheprovider", "-o", "addopts="]
+    environment = {"TWO_DEVICES": "", "PYTHONPATH": os.pathsep.join(sys.path)}
+    # No setting and no plugin may change how it is told.
+    environment |= {"PYTEST_ADDOPTS": "", "PYTEST_PLUGINS": "", "PY_COLORS": "0"}
+    environment |= {"PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}
+    options = ["-q", "--noconftest", "-p", "no:cacheprovider", "-c", os.devnull]
     done = subprocess.run(
         [sys.executable, "-c", start, *options, "-k", "law_13", __file__],
         env={**os.environ, **environment},
