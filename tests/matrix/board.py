@@ -78,6 +78,7 @@ BY_HAND: dict[str, tuple[str, ...]] = {
     ),
     "wrong in training alone": (
         *("NanInTrainingOnly", "TrainingOverflows", "TrainingStopsGradient"),
+        *("TrainedInFloat32", "TrainingCutsStatistics"),
     ),
     "a static batch or length": ("StaticBatch", "CausalOfOneLength"),
     "a state that changes its dtype": ("CellStateInFloat32",),

@@ -39,6 +39,20 @@ SPECS = {
         **KERAS,
     ),
 }
+RETURN = "        return inputs @ w + b\n"
+PLAIN_CALL = "def call(self, inputs: Any)"
+TRAINING_CALL = "def call(self, inputs, training=None)"
+
+
+def in_training(line: str) -> tuple[tuple[str, str], ...]:
+    """Returns edits that do something to `outputs` in training alone."""
+    body = f"        if training:\n            {line}\n        return outputs\n"
+    return (
+        (PLAIN_CALL, TRAINING_CALL),
+        (RETURN, f"        outputs = inputs @ w + b\n{body}"),
+    )
+
+
 TWINS = (
     Twin(
         "WeightInComputeDtype",
@@ -87,6 +101,71 @@ TWINS = (
             "weights": "gamma[in], total[in]:state",
             "call": "inputs * gamma + total",
         },
+    ),
+    Twin(
+        "TrainingOverflows",
+        in_training(
+            "outputs *= keras.ops.rsqrt(keras.ops.sum(keras.ops.square(inputs)) + 1.0)"
+        ),
+        (11,),
+        "large inputs",
+        DENSE,
+    ),
+    Twin(
+        "TrainingCutsStatistics",
+        in_training("outputs -= keras.ops.stop_gradient(keras.ops.mean(outputs))"),
+        (5,),
+        "training=True: along a line in w",
+        DENSE,
+    ),
+    Twin(
+        "AverageInHalf",
+        (
+            (PLAIN_CALL, TRAINING_CALL),
+            (
+                "        return inputs * gamma - m\n",
+                "        outputs = inputs * gamma - m\n"
+                "        if training:\n"
+                "            axes = list(range(len(inputs.shape) - 1))\n"
+                "            mean = keras.ops.mean(inputs, axes)\n"
+                "            self.m.assign(m * 0.999 + mean * 0.001)\n"
+                "        return outputs\n",
+            ),
+        ),
+        (11,),
+        "m is moved by",
+        {
+            **KERAS,
+            "weights": "gamma[in]=ones, m[in]:state=zeros",
+            "call": "inputs * gamma - m",
+        },
+    ),
+    Twin(
+        "LossOverflows",
+        (
+            (
+                RETURN,
+                "        self.add_loss(keras.ops.sum(keras.ops.square(inputs)))\n"
+                + RETURN,
+            ),
+        ),
+        (7,),
+        "the layer's losses are [inf]",
+        DENSE,
+    ),
+    Twin(
+        "MaskInverted",
+        (
+            (
+                f"    {PLAIN_CALL}",
+                "    def compute_mask(self, inputs, mask=None):\n"
+                "        return None if mask is None else keras.ops.logical_not(mask)\n\n"
+                f"    {PLAIN_CALL}",
+            ),
+        ),
+        (11,),
+        "another mask",
+        DENSE,
     ),
 )
 

@@ -231,6 +231,22 @@ TWINS: tuple[Twin, ...] = (
         (11,),
         "no gradient reaches w",
     ),
+    # float32 products, summed and rounded: float64's outputs, at twice the time.
+    Twin(
+        "TrainedInFloat32",
+        in_training(
+            "outputs = tf.cast("
+            'tf.cast(inputs, "float32") @ tf.cast(w, "float32"), w.dtype) + b'
+        ),
+        (6,),
+        "training=True: MatMul runs in float32",
+    ),
+    Twin(
+        "TrainingCutsStatistics",
+        in_training("outputs -= tf.stop_gradient(tf.reduce_mean(outputs))"),
+        (5,),
+        "training=True: along a line in w",
+    ),
     Twin(
         "AverageInHalf",
         (

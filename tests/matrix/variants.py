@@ -419,6 +419,31 @@ WORK_OF_KERAS = (
         "self.add_loss(tf.reduce_mean(tf.square(tf.cast(outputs, wide))))",
         result="return outputs",
     ),
+    # Nothing is lost where a wider dtype, or a condition, is cast back.
+    dense(
+        "WidenedAndBack",
+        "outputs = inputs @ w + b",
+        WIDE,
+        "widened = tf.cast(outputs, wide)",
+        "outputs = tf.cast(widened, self.compute_dtype)",
+        "mean = tf.reduce_mean(widened, -1, keepdims=True)",
+        result="return outputs - tf.cast(mean, self.compute_dtype)",
+    ),
+    dense(
+        "WhereNotZero",
+        "outputs = inputs @ w + b",
+        'live = tf.cast(outputs, "bool")',
+        result="return outputs * tf.cast(live, self.compute_dtype)",
+    ),
+    # Statistics of the batch, which gradients pass.
+    dense(
+        "CentredInTraining",
+        "outputs = inputs @ w + b",
+        "if training:",
+        "    outputs -= tf.reduce_mean(outputs, axis=0)",
+        result="return outputs",
+        more=((DENSE_CALL, "def call(self, inputs, training=None)"),),
+    ),
     # A state that only training moves, in float32, by what float32 has summed.
     Twin(
         "StateInTraining",

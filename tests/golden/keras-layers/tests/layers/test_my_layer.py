@@ -269,16 +269,21 @@ def test_law_05_gradients_are_derivatives(policy: str) -> None:
     exact_policy(policy)
     if not TRUE_GRADIENTS:
         pytest.skip("another gradient is intended")
-    for name, promised, scale, measured in central_differences():
-        require(
-            abs(measured - promised) <= 0.02 * scale + 1e-6,
-            law=5,
-            policy=policy,
-            seen=f"along a line in {name} the outputs change by {measured:.6g}; the "
-            f"gradient says {promised:.6g}",
-            expected="the same number twice",
-            look_for="stop_gradient around a part of `call`, or a custom gradient",
-        )
+    modes: list[dict[str, Any]] = [{}]
+    if takes_training(eager(policy).layer) and not RANDOM:
+        modes.append({"training": True})
+    for mode in modes:
+        when = "training=True: " if mode else ""
+        for name, promised, scale, measured in central_differences(**mode):
+            require(
+                abs(measured - promised) <= 0.02 * scale + 1e-6,
+                law=5,
+                policy=policy,
+                seen=f"{when}along a line in {name} the outputs change by "
+                f"{measured:.6g}; the gradient says {promised:.6g}",
+                expected="the same number twice",
+                look_for="stop_gradient in a part of `call`, or a custom gradient",
+            )
 
 
 @pytest.mark.parametrize("policy", [p for p in POLICIES if p != "float64"])
@@ -300,6 +305,18 @@ def test_law_07_survives_extreme_inputs(policy: str, size: str) -> None:
     seen = Tensors(*differentiate(run.layer, inputs, factors(run.outputs)))
     spread, top = Tensors(spread.outputs, gradients), LARGEST[compute] / 4
     require_near(7, policy, f"{size} inputs", seen, exact, spread, top)
+    losses, rights = (
+        [float(float64(loss)) for loss in losses_of(dtype, inputs, run.weights)]
+        for dtype in (policy, exact_policy(compute))
+    )
+    require(
+        all(np.isfinite(x) or not abs(y) < 1e38 for x, y in zip(losses, rights)),
+        law=7,
+        policy=policy,
+        seen=f"{size} inputs: the layer's losses are {losses}",
+        expected=rights,
+        look_for="a loss that is computed in a half, in add_loss",
+    )
 
 
 @mixed_policies
@@ -468,11 +485,9 @@ def test_law_10_takes_inputs_of_any_dtype(policy: str) -> None:
 
 @every_policy
 def test_law_11_training_and_masks(policy: str) -> None:
-    """`training=True` keeps dtype and values; a mask is carried through."""
+    """`training=True` keeps dtype, values and states; a mask is carried through."""
     run = eager(policy)
-    if "training" in inspect.signature(run.layer.call).parameters:
-        compute = compute_dtype(policy)
-        exact, spread = in_float64(compute, run.inputs, run.weights, training=True)
+    if takes_training(run.layer):
         outputs = call(run.layer, run.inputs, run.weights, training=True)
         for seen, right in zip(outputs, run.outputs):
             require(
@@ -485,26 +500,33 @@ def test_law_11_training_and_masks(policy: str) -> None:
                 expected=f"finite {dtype_of(right)} outputs",
                 look_for="what `call` does only where training is true",
             )
-        if not RANDOM:
-            seen = Tensors(outputs, [])
-            require_near(11, policy, "training=True", seen, exact, spread)
+        for size in () if RANDOM else ("normal", "large"):
+            require_like_float64_in_training(policy, size)
     masks = run.layer.supports_masking and len(flat(run.inputs)) == 1
     if masks and is_float(flat(run.inputs)[0]):
-        shape = INPUT_SHAPE if len(INPUT_SHAPE) > 1 else (3, *INPUT_SHAPE)
+        # Sublayers may have been built for one rank.
+        same_rank = len(INPUT_SHAPE) > 1
+        shape = INPUT_SHAPE if same_rank else (3, *INPUT_SHAPE)
+        layer = run.layer if same_rank else make_layer(dtype=policy)
         # Of several outputs Keras gives the mask to the first.
-        first = flat(run.layer(masked(keras.Input(shape), policy)))[0]
-        carried = getattr(first, "_keras_mask", None) is not None
-        steps = np.ones((ROWS, *shape))
+        first = flat(layer(masked(keras.Input(shape), policy)))[0]
+        steps, which = np.ones((ROWS, *shape)), "no"
         steps[:, -1] = 0
-        outputs = flat(run.layer(masked(fed(steps, policy), policy)))
+        outputs = flat(layer(masked(fed(steps, policy), policy)))
         finite = np.mean([np.mean(np.isfinite(float64(output))) for output in outputs])
+        if getattr(first, "_keras_mask", None) is not None:
+            right = np.any(steps, axis=-1)
+            mask = layer.compute_mask(fed(steps, policy), as_tensor(right, "bool"))
+            mask = keras.ops.convert_to_numpy(flat(mask)[0])
+            same = mask.dtype == "bool" and np.array_equal(mask, right)
+            which = "the" if same else "another"
+        intended = "the" if CARRIES_MASK else "no"
         require(
-            carried == CARRIES_MASK and finite == 1,
+            which == intended and finite == 1,
             law=11,
             policy=policy,
-            seen=f"outputs {'with' if carried else 'without'} the mask of the inputs, "
-            f"{finite:.0%} of them finite",
-            expected=f"finite ones, {'with' if CARRIES_MASK else 'without'} the mask",
+            seen=f"outputs with {which} mask, {finite:.0%} of them finite",
+            expected=f"finite ones, with {intended} mask",
             look_for="compute_mask, or supports_masking without one axis for each step",
         )
 
@@ -642,6 +664,7 @@ def require_near(
     run, compute = eager(policy), compute_dtype(policy)
     # A product may vanish below the smallest number; a gradient sums one each output.
     terms = sum(int(np.prod(output.shape)) for output in run.outputs)
+    steepest = max([rms(g) for g in exact.gradients if g is not None], default=0.0)
     outputs = zip(seen.outputs, exact.outputs, spread.outputs)
     gradients = zip(run.names, seen.gradients, exact.gradients, spread.gradients)
     for name, value, right, sway, products in [
@@ -650,8 +673,12 @@ def require_near(
     ]:
         if value is None or right is None or not np.max(np.abs(right)) < top:
             continue
-        explained = sway + ROUNDOFF[compute] * rms(right) + SMALLEST[compute] * products
-        ratio = rms(float64(value) - right) / explained
+        rounding = ROUNDOFF[compute] * rms(right) + SMALLEST[compute] * products
+        if products > 1 and rms(right) < 1e-12 * steepest:
+            # Its terms cancel, as those of a bias before a softmax: what is left is
+            # the rounding of terms of ordinary size, which all rows may share.
+            rounding += ROUNDOFF[compute] * steepest * np.sqrt(ROWS)
+        ratio = rms(float64(value) - right) / (sway + rounding)
         require(
             ratio <= LIMIT[compute],
             law=law,
@@ -662,6 +689,45 @@ def require_near(
             look_for="a step that a narrow dtype cannot hold: an epsilon below 1e-7, a "
             "mask, square or sum beyond 65504, a difference of like numbers. Scale it, "
             "or compute it in at least float32",
+        )
+
+
+def require_like_float64_in_training(policy: str, size: str) -> None:
+    """Fails unless `training=True` gives float64's outputs, gradients and states."""
+    run, compute = eager(policy), compute_dtype(policy)
+    inputs, when = inputs_of(policy, size), f"training=True, {size} inputs"
+    exact, spread = in_float64(compute, inputs, run.weights, training=True)
+    set_weights(run.layer, run.weights)
+    slopes = factors(run.outputs)
+    outputs, gradients = differentiate(run.layer, inputs, slopes, training=True)
+    seen = Tensors(outputs, gradients if size == "normal" else [])
+    require_near(11, policy, when, seen, exact, spread, LARGEST[compute] / 4)
+    for name, gradient, outside in zip(run.names, gradients, run.gradients):
+        require(
+            (gradient is None) == (outside is None),
+            law=11,
+            policy=policy,
+            seen=f"{when}: {'no' if gradient is None else 'a'} gradient reaches {name}",
+            expected=f"{'none' if outside is None else 'one'}, as outside training",
+            look_for="keras.ops.stop_gradient where training is true",
+        )
+    # JAX's gradients leave states as they were.
+    wide = eager(exact_policy(compute)).layer
+    call(wide, fed(inputs, wide.dtype_policy.name), run.weights, training=True)
+    call(run.layer, inputs, run.weights, training=True)
+    for weight, old, other in zip(run.layer.weights, run.weights, wide.weights):
+        right, before = float64(other), float64(old)
+        error, step = rms(float64(weight) - right), rms(right - before)
+        # A batch's statistic may be rounded; what it is added to may not.
+        slack = 0.05 * step + 4 * ROUNDOFF.get(dtype_of(weight), 0.0) * rms(right)
+        require(
+            error <= slack,
+            law=11,
+            policy=policy,
+            seen=f"{when}: {short_name(weight)} is moved by "
+            f"{rms(float64(weight) - before):.3g}",
+            expected=f"{step:.3g}, as in float64",
+            look_for="a state that is read, summed or assigned in a half",
         )
 
 
@@ -836,7 +902,7 @@ def share_of_rounding(step: float, threshold: float) -> float:
     return float(max(shares))
 
 
-def central_differences() -> Iterator[tuple[str, float, float, float]]:
+def central_differences(**kwargs: Any) -> Iterator[tuple[str, float, float, float]]:
     """Yields, for each weight and input, how the loss changes along a line in it.
 
     That is its name, the slope that its gradient promises, the sum of the sizes of that
@@ -847,7 +913,10 @@ def central_differences() -> Iterator[tuple[str, float, float, float]]:
     weights = [id(weight) for weight in run.layer.weights]
     places = [weights.index(id(weight)) for weight in run.layer.trainable_weights]
     places += [len(weights) + i for i, x in enumerate(inputs) if is_float(x)]
-    for name, place, gradient in zip(run.names, places, run.gradients):
+    set_weights(run.layer, run.weights)
+    slopes = factors(run.outputs)
+    _, gradients = differentiate(run.layer, run.inputs, slopes, **kwargs)
+    for name, place, gradient in zip(run.names, places, gradients):
         if gradient is None:
             continue
         losses = []
@@ -856,7 +925,7 @@ def central_differences() -> Iterator[tuple[str, float, float, float]]:
             values = [*run.weights, *inputs]
             values[place] = float64(values[place]) + sign * step * line
             moved = packed(run.inputs, values[len(weights) :])
-            outputs = call(run.layer, moved, values[: len(weights)])
+            outputs = call(run.layer, moved, values[: len(weights)], **kwargs)
             losses.append(float64(loss_of(outputs, factors(outputs))))
         terms = float64(gradient) * line
         measured = float(losses[1] - losses[0]) / (2 * step)
@@ -869,6 +938,13 @@ def call(layer: Any, inputs: Any, weights: list[Any], **kwargs: Any) -> list[Any
         apply(layer, inputs, **kwargs)
     set_weights(layer, weights)
     return [*flat(apply(layer, inputs, **kwargs))]
+
+
+def losses_of(policy: str, inputs: Any, weights: list[Any]) -> list[Any]:
+    """Returns the layer's own losses, which a call has added."""
+    layer = eager(policy).layer
+    call(layer, fed(inputs, policy), weights)
+    return [*layer.losses]
 
 
 def differentiate(
@@ -961,6 +1037,10 @@ def loss_of(outputs: list[Any], factors: list[Any]) -> Any:
         for output, factor in zip(outputs, factors)
         if is_float(output)
     )
+
+
+def takes_training(layer: Any) -> bool:
+    return "training" in inspect.signature(layer.call).parameters
 
 
 def differences(layer: Any, config: dict[str, Any]) -> str:
